@@ -10,7 +10,20 @@ from setuptools.command.build_py import build_py
 # After setuptools, which brings it: Python 3.12 and newer have none.
 from distutils.command.install_data import install_data  # isort: skip
 
-ROOMS = ("native", "protocol", "keys", "store", "raft", "server", "cli", "plugins", "pipeline")
+ROOMS = [
+    "native",
+    "protocol",
+    "keys",
+    "store",
+    "raft",
+    "server",
+    "documents",
+    "provision",
+    "client",
+    "cli",
+    "plugins",
+    "pipeline",
+]
 
 
 class BuildPackage(build_py):

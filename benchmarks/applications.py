@@ -64,6 +64,12 @@ def cases() -> Iterator[Case]:
         yield Case(f"{title}, lazy / lazy", "stored", one, _LAZY, _LAZY, awaited=True)
         yield Case(f"{title}, synced / always", "stored", one, _FILES, _ALWAYS, awaited=True)
     yield Case("pull in batches of 200, an ack each", "pulled", {"count": 100_000}, _FILES, _FILES)
+    for title, by in (
+        ("get a key", "subject"),
+        ("direct get of the last of a subject", "last"),
+        ("direct get by sequence", "sequence"),
+    ):
+        yield Case(f"{title}, 32 in flight", "got", {"count": 40_000, "by": by}, _FILES, _FILES)
     three = {"count": 40_000}
     yield Case("publish, R3, quorum synced / lazy", "stored", three, _FILES, _LAZY, servers=3)
     yield Case("publish, R3, quorum synced / always", "stored", three, _FILES, _ALWAYS, servers=3)

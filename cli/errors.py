@@ -2,12 +2,11 @@
 
 Promises: every failure is reported as one line `pyjs: error: <what>` on stderr, with optional `hint:` lines
 that say what to do, and ends with one of the exit codes below. There is never a traceback for something that
-the user or the server did.
+the user or the server did. Seeds and tokens are never repeated.
 """
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Callable, Iterable
 from enum import IntEnum
@@ -22,7 +21,8 @@ INTERRUPT = "interrupt"
 class ExitCode(IntEnum):
     """How a run ended. `nats` ends every failure with 1: a script that only looks for failure sees the same.
 
-    `pyjs server check` has the codes of monitoring systems: 0 fine, 1 warning, 2 critical, 3 unknown.
+    `pyjs server check` has the codes of monitoring systems: 0 fine, 1 warning, 2 critical, 3 unknown; so has
+    `pyjs doctor`.
     """
 
     OK = 0  # done, help was asked for, or the answer to a confirmation was no
@@ -30,7 +30,7 @@ class ExitCode(IntEnum):
     USAGE = 2  # the line is wrong: a flag, an argument, or a question that nobody is there to answer
     NOT_FOUND = 3  # what was named does not exist
     REFUSED = 4  # a server understood and said no: who one is, what one may do, or a limit
-    DIFFERS = 5  # a comparison found differences: `edit --dry-run`
+    DIFFERS = 5  # a comparison found differences: `edit --dry-run`, `plan`
     UNAVAILABLE = 6  # nobody answered: no server, no JetStream, no leader, or not in time; later it may work
     INTERRUPTED = 130  # Ctrl-C
     BROKEN_PIPE = 141  # the reader of the output went away, as in `pyjs … | head`
@@ -63,7 +63,7 @@ class NotFoundError(CliError):
 
 
 class RefusedError(CliError):
-    """A server said no, to who one is or to what was asked."""
+    """A server refused the login or the request."""
 
     exit_code = ExitCode.REFUSED
 
@@ -125,6 +125,8 @@ class InterruptedRunError(CliError):
 
 def close_matches(word: str, known: Iterable[str]) -> str:
     """Return a hint with the known words nearest to `word`, or an empty string."""
+    import difflib
+
     names = sorted(known)
     folded = {name.lower(): name for name in names}
     near = difflib.get_close_matches(word.lower(), list(folded), n=3, cutoff=0.6)
@@ -135,23 +137,30 @@ def close_matches(word: str, known: Iterable[str]) -> str:
 
 def say(error: CliError) -> None:
     """Write an error and its hints to stderr."""
-    click.echo(f"{PROGRAM}: error: {error.message}", err=True)
+    _write(f"{PROGRAM}: error: {error.message}")
     for hint in error.hints:
-        click.echo(f"hint: {hint}", err=True)
+        _write(f"hint: {hint}")
 
 
 def warn(text: str) -> None:
     """Write a warning to stderr."""
-    click.echo(f"{PROGRAM}: warning: {text}", err=True)
+    _write(f"{PROGRAM}: warning: {text}")
 
 
 def say_usage(error: click.UsageError) -> None:
     """Write a usage error: what is wrong, how the command is called, and where help is."""
-    click.echo(f"{PROGRAM}: error: {error.format_message()}", err=True)
+    _write(f"{PROGRAM}: error: {error.format_message()}")
     if error.ctx is not None:
-        click.echo("", err=True)
-        click.echo(error.ctx.get_usage(), err=True)
-        click.echo(f"Try '{error.ctx.command_path} --help' for help.", err=True)
+        _write("")
+        _write(error.ctx.get_usage())
+        _write(f"Try '{error.ctx.command_path} --help' for help.")
+
+
+def _write(text: str) -> None:
+    """Write to stderr; a seed or token that was given in a wrong place is not repeated."""
+    from ..keys.errors import without_secrets
+
+    click.echo(without_secrets(text), err=True)
 
 
 def run(action: Callable[[], Any]) -> int:
@@ -190,6 +199,17 @@ def _known(error: Exception) -> CliError:
         return error
     if isinstance(error, click.ClickException):
         return CliError(error.format_message())
+    from ..keys import errors as identity
+
+    if isinstance(error, identity.IdentityError):
+        return (NotFoundError if isinstance(error, identity.NotFoundError) else CliError)(str(error))
+    if isinstance(error, RecursionError):  # of JSON that somebody sent or wrote: nothing of ours goes so deep
+        return CliError("what was read is nested too deeply")
+    from ..client import errors as client_errors
+
+    if isinstance(error, client_errors.ClientError):
+        lost = client_errors.TimedOut, client_errors.NoResponders, client_errors.ConnectionLost
+        return (UnavailableError if isinstance(error, lost) else CliError)(str(error))
     # the reports of nats-py about a subject, a lost connection or a server, recognised without importing it
     client = sys.modules.get("nats.errors")
     if client is not None and isinstance(error, client.Error):

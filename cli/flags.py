@@ -8,11 +8,13 @@ them over those of the context.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
+from functools import cache
 from typing import Any, NamedTuple
 
 import click
 
+from ..protocol.lazy_dataclass import dataclass
 from .param import DURATION
 
 TEXT, SWITCH, SPAN = "text", "switch", "span"
@@ -51,9 +53,7 @@ FLAGS: tuple[GlobalFlag, ...] = (
     GlobalFlag("tlsfirst", "Perform the TLS handshake first", kind=SWITCH, negatable=True),
     GlobalFlag("tls-first", "As --tlsfirst", kind=SWITCH, negatable=True, hidden=True, key="tlsfirst"),
     GlobalFlag("timeout", "Time to wait on responses (default 5s)", env="NATS_TIMEOUT", kind=SPAN),
-    GlobalFlag(
-        "socks-proxy", "SOCKS5 proxy to connect through", env="NATS_SOCKS_PROXY", metavar="PROXY", hidden=True
-    ),
+    GlobalFlag("socks-proxy", "SOCKS5 proxy to connect through", env="NATS_SOCKS_PROXY", metavar="PROXY"),
     GlobalFlag("js-api-prefix", "Subject prefix of the JetStream API", metavar="PREFIX"),
     GlobalFlag("js-event-prefix", "Subject prefix of JetStream advisories", metavar="PREFIX"),
     GlobalFlag("js-domain", "JetStream domain to talk to", metavar="DOMAIN"),
@@ -69,11 +69,12 @@ FLAGS: tuple[GlobalFlag, ...] = (
 BY_NAME = {flag.name: flag for flag in FLAGS}
 
 
-@dataclass
+@dataclass()
 class CliSession:
     """One run of the command line: the words typed, the global flags found, the answers given.
 
     columns: the width that tables are to fit although stdout is no terminal; 0 for none.
+    picked: the names picked in a watch, by the argument they stand for; None outside of one.
     fitted: the tables that did not fit, each as it was shown and as it is without a width.
     """
 
@@ -83,6 +84,7 @@ class CliSession:
     options: list[click.Option] = field(default_factory=list)  # of the command that asked
     asking: set[str] = field(default_factory=set)  # flags that only cause questions to be asked
     replies: Callable[[str], str] | None = None  # answers questions, given their text; None: the terminal
+    picked: dict[str, str] | None = None
     columns: int = 0
     fitted: list[tuple[str, str]] = field(default_factory=list)
 
@@ -107,11 +109,12 @@ def options(taken: set[str]) -> list[click.Option]:
             spellings[0] += f"/--no-{flag.name}"
         # The destination has a name of its own, since commands have arguments called `server` or `context`.
         spellings.append("global_" + flag.name.replace("-", "_"))
-        made.append(_option(flag, spellings))
+        made.append(_option(flag, tuple(spellings)))
     return made
 
 
-def _option(flag: GlobalFlag, spellings: list[str]) -> click.Option:
+@cache  # the root, each group and the command of a line have the same ones
+def _option(flag: GlobalFlag, spellings: tuple[str, ...]) -> click.Option:
     def file(context: click.Context, _param: click.Parameter, value: object) -> None:
         root = context.find_root()
         if value is None or not isinstance(root.obj, CliSession):

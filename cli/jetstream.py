@@ -11,12 +11,16 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-from .errors import CliError, RemoteError, UnavailableError, close_matches
+from ..client import ClientError, NoResponders, TimedOut
+from .blocking import ask
+from .errors import CliError, NotFoundError, RefusedError, RemoteError, UnavailableError, close_matches
+from .proposal import in_hint
 from .render import log
 
 STREAM_NOT_FOUND = 10059
 CONSUMER_NOT_FOUND = 10014
 NOT_ENABLED = 10039
+RESERVED_METADATA = "_nats."  # starts the names of what servers write into metadata
 UNAVAILABLE = 10008  # there is no leader, of the stream or of the cluster
 _FORBIDDEN = frozenset(" \t\r\n\f.*>/\\")
 
@@ -24,6 +28,11 @@ _FORBIDDEN = frozenset(" \t\r\n\f.*>/\\")
 def is_name(text: str) -> bool:
     """Return whether a stream or consumer may have this name, which becomes part of the API's subjects."""
     return _FORBIDDEN.isdisjoint(text)
+
+
+def stream_is_gone(error: CliError) -> bool:
+    """Return whether an error says that the stream does not exist (any more)."""
+    return isinstance(error, RemoteError) and error.err_code == STREAM_NOT_FOUND
 
 
 class JsApi:
@@ -77,22 +86,20 @@ class JsApi:
         return document
 
     async def _ask(self, subject: str, body: bytes, timeout: float) -> bytes:  # noqa: ASYNC109
-        from nats import errors as nats_errors
-
         try:
-            answer = await self.nc.request(subject, body, timeout=timeout)
-        except nats_errors.NoRespondersError:
+            answer = await ask(self.nc, subject, body, timeout)
+        except NoResponders:
             raise UnavailableError(
                 "nats: no responders available for request",
                 f"nobody answers on {self.prefix}: is JetStream enabled for this account"
                 + (", and is the domain's name right?" if self.prefix != "$JS.API" else "?"),
             ) from None
-        except (TimeoutError, nats_errors.TimeoutError):
+        except TimedOut:
             raise UnavailableError(
                 "nats: timeout",
                 f"no answer on {subject} within {timeout:g}s; --timeout waits longer",
             ) from None
-        except nats_errors.Error as error:
+        except ClientError as error:
             raise CliError(str(error)) from None
         data: bytes = answer.data
         return data
@@ -101,12 +108,30 @@ class JsApi:
         err_code = int(error.get("err_code", 0))
         hint = ""
         if err_code == NOT_ENABLED:
-            hint = "the account has no JetStream: see 'pyjs account info'"
+            hint = f"the account has no JetStream: see {in_hint('account info')}"
         elif err_code == UNAVAILABLE:
             hint = "there is no leader just now: most servers of the cluster have to be up"
         return RemoteError(
             int(error.get("code", 0)), err_code, str(error.get("description", "unknown error")), hint
         )
+
+    async def level(self) -> int:
+        """Return the level of this API, which grows with its features; 0 for servers before 2.11."""
+        api = (await self.request("INFO")).get("api")
+        return int(api.get("level") or 0) if isinstance(api, dict) else 0
+
+    async def require_level(self, least: int, what: str, release: str) -> None:
+        """Raise RefusedError if the level of this API is below `least`.
+
+        what: the feature, in the plural.
+        release: the first one of nats-server that has it.
+        """
+        level = await self.level()
+        if level < least:
+            raise RefusedError(
+                f"this server has no {what}: they need level {least} of the JetStream API, it has {level}",
+                f"nats-server has them since {release}",
+            )
 
     async def pages(self, name: str, key: str, payload: dict[str, Any] | None = None) -> AsyncIterator[Any]:
         """Yield every element of `key` in a paged answer (`offset`, `limit`, `total`)."""
@@ -124,6 +149,24 @@ class JsApi:
         """Return the names of all streams, or only of those that capture `subject`, sorted."""
         payload = {"subject": subject} if subject else None
         return sorted([name async for name in self.pages("STREAM.NAMES", "streams", payload)])
+
+    async def stream_of(self, subject: str) -> str:
+        """Return the name of the one stream that captures `subject`. Raises NotFoundError if not one does."""
+        found = await self.stream_names(subject)
+        if len(found) != 1:
+            what = "no Stream" if not found else f"{len(found)} Streams ({', '.join(found)})"
+            raise NotFoundError(f"{what} found for subject {subject}", "name the Stream with --stream")
+        return found[0]
+
+    async def subjects(self, stream: str, pattern: str) -> dict[str, int]:
+        """Return the subjects of a stream that match `pattern`, each with the number of its messages."""
+        counts: dict[str, int] = {}
+        while True:
+            info = await self.stream_info(stream, {"subjects_filter": pattern, "offset": len(counts)})
+            before = len(counts)
+            counts.update(info["state"].get("subjects") or {})
+            if len(counts) == before or len(counts) >= int(info.get("total", 0)):
+                return counts
 
     async def streams(self, subject: str = "") -> list[dict[str, Any]]:
         """Return the information of all streams, sorted by name."""
@@ -165,13 +208,15 @@ class JsApi:
                 near = close_matches(stream, known)
                 where = f"there is no stream {stream!r} under {self.prefix}"
                 return error.while_doing(
-                    f"could not load Stream {stream}", near or where, near and "'stream ls' shows them all"
+                    f"could not load Stream {stream}",
+                    near or where,
+                    near and f"{in_hint('stream ls')} shows them all",
                 )
             if error.err_code == CONSUMER_NOT_FOUND and consumer:
                 near = close_matches(consumer, await self.consumer_names(stream))
                 return error.while_doing(
                     f"could not load Consumer {stream} > {consumer}",
-                    near or f"'consumer ls {stream}' shows those there are",
+                    near or f"{in_hint(f'consumer ls {stream}')} shows those there are",
                 )
         except CliError:
             return error  # we may not read the list: the first error is the one that matters

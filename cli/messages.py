@@ -12,14 +12,17 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from ..client import ClientError, NoResponders, TimedOut
 from ..protocol import headers as header_block
 from ..protocol.timestamp import TimestampError, parse_rfc3339
+from .blocking import ask
 from .connection import NatsConnection
 from .errors import CliError, RefusedError, RemoteError, UnavailableError
 from .render import log
 
 NO_MESSAGE = 10037
 Headers = Mapping[str, str]
+SentHeaders = Mapping[str, str | list[str]]  # a list has the values of a name that is repeated
 
 
 class StoredMessage(NamedTuple):
@@ -38,11 +41,21 @@ class StoredMessage(NamedTuple):
 
 
 class PublishAck(NamedTuple):
-    """The acknowledgement of a publish: where the message is."""
+    """The acknowledgement of a publish: where the message is.
+
+    duplicate: whether it was there already, by its id.
+    value: of the counter that the message added to; empty if it is none.
+    batch: the id of the atomic batch that the message ends; empty if it ends none.
+    batch_size: how many messages the batch has.
+    """
 
     stream: str
     sequence: int
     domain: str
+    duplicate: bool = False
+    value: str = ""
+    batch: str = ""
+    batch_size: int = 0
 
 
 async def last_of(
@@ -99,7 +112,7 @@ async def _from_leader(
 
 
 async def publish(
-    connection: NatsConnection, subject: str, data: bytes, headers: Headers | None = None
+    connection: NatsConnection, subject: str, data: bytes, headers: SentHeaders | None = None
 ) -> PublishAck:
     """Publish a message and return where it is stored. Raises RemoteError if the stream refuses it."""
     limit = connection.nc.max_payload
@@ -125,29 +138,30 @@ def too_large(size: int, limit: int) -> CliError:
 
 
 async def asked(
-    connection: NatsConnection, subject: str, data: bytes, headers: Headers | None = None, *, nobody: str = ""
+    connection: NatsConnection,
+    subject: str,
+    data: bytes,
+    headers: SentHeaders | None = None,
+    *,
+    nobody: str = "",
 ) -> Any:
     """Send a request and return the answer, a message. Raises CliError if there is none."""
-    from nats import errors as nats_errors
-
     if connection.js.trace:
         log(f">>> {subject}\n{data.decode(errors='replace')}\n")
     try:
-        answer = await connection.nc.request(
-            subject, data, connection.timeout, headers=dict(headers or {}) or None
-        )
-    except nats_errors.NoRespondersError:
+        answer = await ask(connection.nc, subject, data, connection.timeout, headers)
+    except NoResponders:
         raise UnavailableError(
             "nats: no response from stream",
             f"nobody answers on {subject}" + (f": {nobody}" if nobody else ""),
         ) from None
-    except (TimeoutError, nats_errors.TimeoutError):
+    except TimedOut:
         raise UnavailableError(
             "nats: timeout",
             f"no answer on {subject} within {connection.timeout:g}s; --timeout waits longer",
             "whether the request was carried out is unknown" if nobody else "",
         ) from None
-    except nats_errors.Error as error:
+    except ClientError as error:
         raise CliError(str(error)) from None
     if connection.js.trace:
         log(f"<<< {subject}\n{answer.data.decode(errors='replace')}\n")
@@ -163,6 +177,14 @@ def parse_ack(data: bytes) -> PublishAck:
             raise RemoteError(
                 int(error.get("code", 0)), int(error.get("err_code", 0)), str(error.get("description", ""))
             )
-        return PublishAck(str(ack["stream"]), int(ack["seq"]), str(ack.get("domain", "")))
+        return PublishAck(
+            str(ack["stream"]),
+            int(ack["seq"]),
+            str(ack.get("domain", "")),
+            bool(ack.get("duplicate")),
+            str(ack.get("val", "")),
+            str(ack.get("batch", "")),
+            int(ack.get("count", 0)),
+        )
     except (ValueError, KeyError, TypeError, AttributeError):
         raise CliError(f"this is not JetStream's acknowledgement: {data[:100]!r}") from None

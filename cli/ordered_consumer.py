@@ -18,8 +18,7 @@ from typing import Any, NamedTuple, Self
 
 from ..protocol.identifier import new_id
 from .connection import NatsConnection
-from .errors import CliError, ExitCode, RemoteError
-from .jetstream import STREAM_NOT_FOUND
+from .errors import CliError, ExitCode
 from .messages import StoredMessage
 
 SECOND = 1_000_000_000
@@ -261,8 +260,3 @@ def _connection_errors() -> tuple[type[Exception], ...]:
     from nats import errors
 
     return OSError, errors.Error
-
-
-def stream_is_gone(error: CliError) -> bool:
-    """Return whether an error says that the stream does not exist (any more)."""
-    return isinstance(error, RemoteError) and error.err_code == STREAM_NOT_FOUND

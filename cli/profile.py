@@ -7,8 +7,9 @@ as in the context. It never connects and never asks.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ..protocol.lazy_dataclass import dataclass
 from . import context, flags
 from .errors import NotFoundError
 from .param import DURATION
@@ -39,7 +40,12 @@ OVERLAY = {
 }
 
 
-@dataclass
+def with_scheme(url: str) -> str:
+    """Return a URL as it was given, with `nats://` in front if it names no scheme."""
+    return url if "://" in url else f"nats://{url}"
+
+
+@dataclass()
 class Profile:
     """The settings in force.
 
@@ -136,3 +142,9 @@ def resolve(session: flags.CliSession | None = None) -> Profile:
         connection_name=str(settings.get("connection-name") or ""),
         overridden=used,
     )
+
+
+def of_context(name: str) -> Profile:
+    """Return the settings of a context as they are, with the run's timeout and trace. Raises CliError."""
+    mine = resolve()
+    return Profile(context=name, fields=context.load(name), timeout=mine.timeout, trace=mine.trace)

@@ -10,15 +10,16 @@ with `interrupt`. Every answer is noted with its flag, so that the same run can 
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any, TypeVar, overload
 
 import click
 
-from . import flags
+from . import flags, proposal
 from .errors import PROGRAM, CliError, InterruptedRunError, NotFoundError, UsageError, close_matches
+from .loop import need_loop
 
 T = TypeVar("T")
 HELP_KEY = "?"
@@ -48,17 +49,20 @@ def whole(answer: str) -> int:
 
 
 def equivalent(run: flags.CliSession) -> str:
-    """Return the command line that does what `run` did without asking; empty if nothing was asked."""
+    """Return the command line that does what `run` did without asking; empty if nothing was asked.
+
+    It has the flags that were typed, but no password, token or seed.
+    """
     if not run.answers:
         return ""
     replaced = {flag for flag, _ in run.answers if flag} | run.asking
-    words = _without([*run.argv], replaced, run.options)
+    words = _without(proposal.typed(run), replaced, run.options)
     for flag, values in run.answers:
         for value in values:
             words += [value] if not flag else [f"{flag}={value}"]
         if flag and not values:
             words.append(flag)
-    return " ".join([PROGRAM, *map(shlex.quote, words)])
+    return " ".join([PROGRAM, *map(proposal.quoted, words)])
 
 
 def _without(words: list[str], replaced: set[str], options: Sequence[click.Option]) -> list[str]:
@@ -211,6 +215,8 @@ async def sure(message: str, *, forced: bool, flag: str = "--force") -> bool:
 async def pick(kind: str, names: Sequence[str], *, given: str = "", argument: str = "") -> str:
     """Return one of the existing names: the one `given`, else the answer to `Select a <kind>`.
 
+    A watch, which does the same again and again, asks once.
+
     Raises CliError if there are none, or if there is no terminal to choose on.
     """
     if given:
@@ -220,9 +226,20 @@ async def pick(kind: str, names: Sequence[str], *, given: str = "", argument: st
         raise NotFoundError(f"no {kind}s are defined")
     if not interactive():
         raise UsageError(
-            f"cannot pick a {kind} without a terminal and no {kind} name supplied", f"give it as {label}"
+            f"cannot pick {one(kind)} without a terminal and no {kind} name supplied", f"give it as {label}"
         )
-    return await choose(f"Select a {kind}", [(name, name) for name in names], flag=label, default=names[0])
+    picked = flags.session().picked
+    if picked is not None and label in picked:
+        return picked[label]
+    name = await choose(f"Select {one(kind)}", [(name, name) for name in names], flag=label, default=names[0])
+    if picked is not None:
+        picked[label] = name
+    return name
+
+
+def one(kind: str) -> str:
+    """Return a kind of thing with its article."""
+    return f"an {kind}" if kind[0] in "AEIO" else f"a {kind}"
 
 
 def needed(message: str, flag: str) -> CliError:
@@ -248,27 +265,39 @@ def _echo_answer(message: str, answer: str) -> None:
     click.echo(f"{mark} {click.style(message, bold=True)} {click.style(answer, fg='cyan')}".rstrip())
 
 
+@cache
+def questions() -> Any:
+    """Import questionary and return it; the default key bindings are made once, and not for each question.
+
+    prompt_toolkit makes 600 of them for each, which takes a third of the time between two questions. None
+    belongs to a question: their conditions ask for the one that runs.
+    """
+    import questionary
+    from prompt_toolkit.application import application
+    from prompt_toolkit.key_binding import defaults
+
+    application.load_key_bindings = cache(defaults.load_key_bindings)  # type: ignore[attr-defined]
+    return questionary
+
+
 async def _ask_text(message: str, default: str | None, explain: str) -> str:
     replies = flags.session().replies
     if replies is not None:
         return replies(message)
-    import questionary
-
     hints = " ".join(filter(None, ["[? for help]" if explain else "", f"({default})" if default else ""]))
     label = f"{message} {hints}" if hints else message
-    return str(await _answer(questionary.text(label, qmark="?", erase_when_done=True)))
+    return str(await _answer(questions().text(label, qmark="?", erase_when_done=True)))
 
 
 async def _ask_select(message: str, labels: list[str], default: str, explain: str) -> str:
     replies = flags.session().replies
     if replies is not None:
         return _one_of(labels, replies(message), message)
-    import questionary
     from prompt_toolkit.application import run_in_terminal
     from prompt_toolkit.key_binding import KeyBindings
 
     tail = ", ? for help]" if explain else "]"
-    question = questionary.select(
+    question = questions().select(
         message,
         choices=labels,
         default=default,
@@ -293,9 +322,7 @@ async def _ask_many(message: str, choices: Sequence[str]) -> list[str]:
     if replies is not None:
         given = replies(message)
         return [_one_of(choices, each, message) for each in given.split(", ")] if given else []
-    import questionary
-
-    question = questionary.checkbox(message, choices=list(choices), qmark="?", erase_when_done=True)
+    question = questions().checkbox(message, choices=list(choices), qmark="?", erase_when_done=True)
     marked = await _answer(question)
     return [str(value) for value in marked] if isinstance(marked, list) else []
 
@@ -307,6 +334,7 @@ def _one_of(labels: Sequence[str], reply: str, message: str) -> str:
 
 
 async def _answer(question: Any) -> object:
+    need_loop()
     try:
         return await question.unsafe_ask_async()
     except (KeyboardInterrupt, EOFError):

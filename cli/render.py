@@ -16,6 +16,7 @@ from .words import (
     NEVER_NS,
     cluster_servers,
     clustered,
+    counted,
     go_span,
     limit,
     number,
@@ -32,12 +33,14 @@ __all__ = (
     "cluster_servers",
     "clustered",
     "columns",
+    "counted",
     "field",
     "fields",
     "go_span",
     "limit",
     "log",
     "number",
+    "page",
     "parse_time",
     "show",
     "show_json",
@@ -96,6 +99,21 @@ def fields(pairs: Iterable[tuple[str, object]], width: int = PAGE_WIDTH) -> str:
     return "\n".join(
         field(name, value, width) if name else " " * (width + 2) + str(value) for name, value in pairs
     )
+
+
+def page(title: str, sections: Sequence[tuple[str, Sequence[tuple[str, object]]]]) -> str:
+    """Return a page: a title, and sections with a heading, "" for none, and (label, value) pairs.
+
+    Labels are aligned with each other. Blanks before a heading indent its section.
+    """
+    width = 2 + max(len(label) for _, pairs in sections for label, _ in pairs)
+    lines = [title, ""]
+    for heading, pairs in sections:
+        lines += [f"{heading}:", ""] if heading else []
+        indent = " " * (len(heading) - len(heading.lstrip()))
+        if pairs:
+            lines += [*(indent + line for line in fields(pairs, width).split("\n")), ""]
+    return "\n".join(lines[:-1])
 
 
 def columns(items: Sequence[str], width: int = 80) -> str:

@@ -25,6 +25,25 @@ ROWS: tuple[CommandRow, ...] = (
         ("a",),
         section=ADMIN,
     ),
+    CommandRow(
+        "apply",
+        "pyjs.plugins.provision.apply:apply",
+        "Create and change what documents declare",
+        section=JETSTREAM,
+    ),
+    CommandRow("auth", "pyjs.plugins.auth:auth", "Operators, accounts, users and nkeys", section=ADMIN),
+    CommandRow(
+        "audit",
+        "pyjs.plugins.audit:audit",
+        "Save what servers say in a file, and examine it",
+        section=ADMIN,
+    ),
+    CommandRow(
+        "backup",
+        "pyjs.plugins.backup.command:backup",
+        "Save all Streams, and verify backups",
+        section=JETSTREAM,
+    ),
     CommandRow("bench", "pyjs.plugins.bench:bench", "Measure what a server achieves", section=OTHER),
     CommandRow(
         "cheat", "pyjs.plugins.cheat.command:cheat", "Commands for what people do often", section=OTHER
@@ -44,7 +63,20 @@ ROWS: tuple[CommandRow, ...] = (
         ("ctx",),
         section=ADMIN,
     ),
+    CommandRow(
+        "counter",
+        "pyjs.plugins.counter:counter",
+        "Counters on JetStream",
+        ("ctr",),
+        section=JETSTREAM,
+    ),
     CommandRow("demo", "pyjs.plugins.demo:demo", "Played and checked demonstrations", section=OTHER),
+    CommandRow(
+        "dlq",
+        "pyjs.plugins.dlq:dlq",
+        "Dead letters: what consumers gave up",
+        section=JETSTREAM,
+    ),
     CommandRow(
         "errors",
         "pyjs.plugins.error_codes:errors",
@@ -53,11 +85,29 @@ ROWS: tuple[CommandRow, ...] = (
         section=OTHER,
     ),
     CommandRow(
+        "doctor",
+        "pyjs.plugins.doctor.command:doctor",
+        "A health check: what is wrong, or will be soon",
+        section=ADMIN,
+    ),
+    CommandRow(
         "events",
         "pyjs.plugins.events.command:events",
         "What happens: advisories and metrics",
         ("event", "e"),
         section=ADMIN,
+    ),
+    CommandRow(
+        "explain",
+        "pyjs.plugins.explain:explain",
+        "Why nothing arrives, and who hears a message",
+        section=ADMIN,
+    ),
+    CommandRow(
+        "export",
+        "pyjs.plugins.provision.export:export",
+        "Streams, consumers and buckets as documents",
+        section=JETSTREAM,
     ),
     CommandRow("help", "pyjs.plugins.help:help_command", "Help for a command", section=OTHER),
     CommandRow("kv", "pyjs.plugins.kv:kv", "Key-value buckets", section=JETSTREAM),
@@ -83,6 +133,15 @@ ROWS: tuple[CommandRow, ...] = (
         section=JETSTREAM,
     ),
     CommandRow(
+        "plan",
+        "pyjs.plugins.provision.plan:plan",
+        "What differs between documents and servers",
+        section=JETSTREAM,
+    ),
+    CommandRow(
+        "plugins", "pyjs.plugins.nats_plugins:plugins", "How commands are added", hidden=True, section=OTHER
+    ),
+    CommandRow(
         "publish",
         "pyjs.plugins.messaging.publish:publish",
         "Publish messages",
@@ -96,6 +155,9 @@ ROWS: tuple[CommandRow, ...] = (
         "Send requests and show the replies",
         ("req",),
         section=CORE,
+    ),
+    CommandRow(
+        "restore", "pyjs.plugins.account.backup:restore", "Load all Streams from a backup", section=JETSTREAM
     ),
     CommandRow("rtt", "pyjs.plugins.messaging.rtt:rtt", "Round trip time to the server", section=ADMIN),
     CommandRow("schema", "pyjs.plugins.schema:schema", "JSON Schemas of what goes in and out", section=OTHER),
@@ -124,6 +186,12 @@ ROWS: tuple[CommandRow, ...] = (
         "subscribe", "pyjs.plugins.messaging.subscribe:subscribe", "Receive messages", ("sub",), section=CORE
     ),
     CommandRow("top", "pyjs.plugins.server.top:top", "The connections of a server, live", section=ADMIN),
+    CommandRow(
+        "trace",
+        "pyjs.plugins.messaging.trace:trace",
+        "The way of a message through servers and streams",
+        section=ADMIN,
+    ),
     CommandRow(
         "traffic", "pyjs.plugins.messaging.traffic:traffic", "Messages by what they are for", hidden=True
     ),

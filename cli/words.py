@@ -17,6 +17,15 @@ def number(value: int) -> str:
     return f"{value:,}"
 
 
+def counted(count: int, noun: str, one: str = "", more: str = "") -> str:
+    """Return a number of things: `1 stored message`, `20,000 stored messages`.
+
+    one, more: the verb of one thing and of more, such as "was" and "were".
+    """
+    text = f"{number(count)} {noun}" if count == 1 else f"{number(count)} {noun}s"
+    return f"{text} {one if count == 1 else more}".rstrip()
+
+
 def limit(value: int) -> str:
     """Return a limit in words: `unlimited` if there is none."""
     return "unlimited" if value <= 0 else number(value)
@@ -102,9 +111,12 @@ def clustered(cluster: dict[str, Any] | None) -> bool:
 
 
 def cluster_record(cluster: dict[str, Any] | None) -> dict[str, Any]:
-    """Return who has a stream or consumer as fields of a record: `servers`, `leader`, `unhealthy`.
+    """Return the fields that say where a stream or consumer is, from the `cluster` of its info.
 
-    A fourth field, `cluster_text`, has the same for people, as `cluster_servers` writes it.
+    servers: the names of all servers that have it, sorted.
+    leader: the name of the leader; "" if there is none.
+    unhealthy: the names of those that are offline or not current, sorted.
+    cluster_text: all three as one text for people, see `cluster_servers`.
     """
     peers = (cluster or {}).get("replicas") or []
     leader = (cluster or {}).get("leader", "")

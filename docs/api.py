@@ -9,7 +9,13 @@ from pathlib import Path
 import pdoc
 
 # What other people's programs import.
-MODULES = ("pyjs.keys", "pyjs.server.app", "pyjs.server.embed.threaded", "pyjs.server.embed.pytest_plugin")
+MODULES = (
+    "pyjs.keys",
+    "pyjs.provision",
+    "pyjs.server.app",
+    "pyjs.server.embed.threaded",
+    "pyjs.server.embed.pytest_plugin",
+)
 
 
 def load() -> None:

@@ -16,12 +16,13 @@ import base64
 import binascii
 import ipaddress
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, tzinfo
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
+from ..protocol.lazy_dataclass import dataclass
 from .errors import IdentityError, TokenError, TokenFault
 from .nkey import verify
 from .scope import TemplateError, apply_template
@@ -338,7 +339,7 @@ def _trusted(account: AccountClaims, trust: Trust) -> Refusal | None:
 
 
 def _issued(user: UserClaims, account: AccountClaims, *, strict: bool) -> Refusal | None:
-    """Return whether the account, or one of its signing keys, issued the user."""
+    """Return the refusal of a user that neither the account nor one of its signing keys issued, else None."""
     if user.account != account.sub:
         return Refusal(
             Reason.WRONG_ACCOUNT, f"user {user.sub} belongs to {user.account}, not to {account.sub}"
@@ -355,7 +356,7 @@ def _issued(user: UserClaims, account: AccountClaims, *, strict: bool) -> Refusa
 
 
 def _proof(user: str, connection: ConnectInfo) -> Refusal | None:
-    """Return whether the client signed the nonce."""
+    """Return the refusal of a client that did not sign the nonce, else None."""
     text = connection.signature
     if not text:
         return Refusal(Reason.NONCE_UNSIGNED, f"user {user} sent no signature")

@@ -6,8 +6,9 @@ A credentials file holds one of each.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ..protocol.lazy_dataclass import dataclass
 from .errors import CredentialsError, IdentityError
 from .nkey import KeyPair, KeyRole
 from .token import payload_of

@@ -14,6 +14,11 @@ from typing import Any
 _SECRET = re.compile(r"\b(?:S[ACNOUX][A-Z2-7]{40,}|P[A-Z2-7]{90,}|eyJ[\w-]+\.[\w-]+\.[\w-]*)")
 
 
+def without_secrets(text: str) -> str:
+    """Return a text in which `<secret>` stands in place of each seed, private key and token."""
+    return _SECRET.sub("<secret>", text)
+
+
 def is_secret(text: str) -> bool:
     """Return whether `text` contains a seed, a private key or a token, or something very similar."""
     return _SECRET.search(text.upper()) is not None or _SECRET.search(text) is not None
@@ -23,7 +28,7 @@ class IdentityError(ValueError):
     """A key, token, credentials file or folder is not valid here."""
 
     def __init__(self, text: str = "") -> None:
-        super().__init__(_SECRET.sub("<secret>", text))
+        super().__init__(without_secrets(text))
 
 
 class KeyFault(StrEnum):

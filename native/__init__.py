@@ -3,8 +3,11 @@
 Each function here exists twice. The plain one, in this folder, is the specification; its compiled twin in
 `_native.pyx` does the same with the same arguments, on any bytes. `tests/native` compares them.
 
-Promises: the functions take and give built-in types, batches at a time. They know neither the event loop nor
-the disk, keep nothing between two calls, and never raise on what a peer has sent.
+Promises: the functions take batches, know neither the event loop nor the disk, keep nothing between two
+calls, and never raise on what a peer has sent. They take and return built-in types, with three exceptions:
+`deliver_publishes` also reads plans, and appends to the outbound queues of their targets; `add_sequences`
+appends to the sequences of a store; `frame_replies` and `frame_answers` read subscriptions, the latter queues
+too. `decode_message` and `decode_messages` make tuples of a class that they are given.
 
 COMPILED: whether the compiled twins are in use. `PYJS_PURE=1` in the environment forces the plain ones.
 FORM: the same as a word, "compiled" or "pure".
@@ -13,20 +16,57 @@ FORM: the same as a word, "compiled" or "pure".
 from __future__ import annotations
 
 import os
+import warnings
 from typing import TYPE_CHECKING
 
+from .acks import scan_acks
+from .deliveries import deliver_publishes
+from .framing import frame_deliveries
+from .ingest import take_publishes
 from .publishes import scan_publishes
-from .records import encode_messages
+from .records import decode_message, decode_messages, encode_messages, keep_messages
+from .replies import frame_answers, frame_replies
+from .sequences import add_sequences
 
-__all__ = ["COMPILED", "FORM", "encode_messages", "scan_publishes"]
+__all__ = [
+    "COMPILED",
+    "FORM",
+    "add_sequences",
+    "decode_message",
+    "decode_messages",
+    "deliver_publishes",
+    "encode_messages",
+    "frame_answers",
+    "frame_deliveries",
+    "frame_replies",
+    "keep_messages",
+    "scan_acks",
+    "scan_publishes",
+    "take_publishes",
+]
 
 COMPILED = False
 
 if not TYPE_CHECKING and os.environ.get("PYJS_PURE", "") in {"", "0"}:
     try:
-        from ._native import encode_messages, scan_publishes
-    except ImportError:  # no compiler when it was installed
+        from ._native import (
+            add_sequences,
+            decode_message,
+            decode_messages,
+            deliver_publishes,
+            encode_messages,
+            frame_answers,
+            frame_deliveries,
+            frame_replies,
+            keep_messages,
+            scan_acks,
+            scan_publishes,
+            take_publishes,
+        )
+    except ModuleNotFoundError:  # no compiler when it was installed
         pass
+    except ImportError as error:  # compiled from older sources
+        warnings.warn(f"{error}; pyjs runs without it: install pyjs again", RuntimeWarning, stacklevel=2)
     else:
         COMPILED = True
 

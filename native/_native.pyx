@@ -9,9 +9,20 @@ from array import array as _array
 
 from cpython cimport array
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cpython.unicode cimport PyUnicode_AsEncodedString
+from cpython.dict cimport PyDict_GetItem
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_SET_ITEM
+from cpython.unicode cimport PyUnicode_AsEncodedString, PyUnicode_DecodeUTF8
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
 from libc.string cimport memchr, memcmp, memcpy
+
+cdef extern from "Python.h":
+    bint PyUnicode_IS_COMPACT_ASCII(object text)
+    Py_ssize_t PyUnicode_GET_LENGTH(object text)
+    void* PyUnicode_1BYTE_DATA(object text)
+    object PyType_GenericAlloc(type kind, Py_ssize_t size)
 
 cdef object _EMPTY = b""
 cdef object _ZERO = 0
@@ -24,6 +35,7 @@ cdef enum:
     _TAB = 9
     _CR = 13
     _LF = 10
+    _DOT = 46
 
 
 cdef inline Py_ssize_t _number(const char* at, Py_ssize_t size) noexcept nogil:
@@ -40,6 +52,84 @@ cdef inline Py_ssize_t _number(const char* at, Py_ssize_t size) noexcept nogil:
     return value
 
 
+cdef struct _Publish:
+    # A whole publish of the common form, by places in the bytes that it was found in.
+    Py_ssize_t subject, subject_size, reply, reply_size, header_size, size, tail, stop
+
+
+cdef bint _find_publish(
+    const char* base,
+    Py_ssize_t pos,
+    Py_ssize_t end,
+    Py_ssize_t longest,
+    Py_ssize_t largest,
+    bytes verb,
+    bytes header_verb,
+    _Publish* found,
+) noexcept:
+    """Whether a whole publish of the common form begins at `pos`."""
+    cdef Py_ssize_t verb_size = PyBytes_GET_SIZE(verb), header_verb_size = PyBytes_GET_SIZE(header_verb)
+    cdef const char* line
+    cdef const char* newline
+    cdef Py_ssize_t at, line_size, place, start, fields, sizes, size, header_size, stop
+    cdef Py_ssize_t starts[4]
+    cdef Py_ssize_t lengths[4]
+    cdef char byte
+    if verb_size and end - pos > verb_size and memcmp(base + pos, PyBytes_AS_STRING(verb), verb_size) == 0:
+        at = pos + verb_size
+        sizes = 1
+    elif (
+        header_verb_size
+        and end - pos > header_verb_size
+        and memcmp(base + pos, PyBytes_AS_STRING(header_verb), header_verb_size) == 0
+    ):
+        at = pos + header_verb_size
+        sizes = 2
+    else:
+        return False
+    line = base + at
+    newline = <const char*> memchr(line, _LF, end - at)
+    if newline == NULL:
+        return False
+    line_size = newline - line - 1  # without CRLF
+    if line_size < 3 or line_size > longest or line[line_size] != _CR:
+        return False
+    fields = start = 0
+    for place in range(line_size + 1):
+        byte = line[place]
+        if byte == _BLANK or place == line_size:
+            if place == start or fields > sizes + 1:
+                return False
+            starts[fields] = start
+            lengths[fields] = place - start
+            fields += 1
+            start = place + 1
+        elif byte == _TAB or byte == _CR:
+            return False
+    if fields <= sizes:
+        return False
+    size = _number(line + starts[fields - 1], lengths[fields - 1])
+    header_size = 0
+    if sizes == 2:
+        header_size = _number(line + starts[fields - 2], lengths[fields - 2])
+        if header_size <= 0:
+            return False
+    if size < header_size or size > largest:
+        return False
+    stop = at + line_size + 2 + size + 2
+    if stop > end or base[stop - 2] != _CR or base[stop - 1] != _LF:
+        return False
+    found.subject = at
+    found.subject_size = lengths[0]
+    found.reply = at + starts[1]
+    found.reply_size = lengths[1] if fields == sizes + 2 else 0
+    found.header_size = header_size
+    found.size = size
+    found.tail = at + lengths[0] + 1
+    found.stop = stop
+    return True
+
+
 def scan_publishes(
     bytes data not None,
     Py_ssize_t pos,
@@ -52,70 +142,683 @@ def scan_publishes(
     cdef const char* base = PyBytes_AS_STRING(data)
     cdef Py_ssize_t end = PyBytes_GET_SIZE(data)
     cdef bytes verb = verbs[0], header_verb = verbs[1]
-    cdef Py_ssize_t verb_size = PyBytes_GET_SIZE(verb), header_verb_size = PyBytes_GET_SIZE(header_verb)
-    cdef const char* line
-    cdef const char* newline
-    cdef Py_ssize_t at, line_size, place, start, fields, sizes, size, header_size, stop, tail
-    cdef Py_ssize_t starts[4]
-    cdef Py_ssize_t lengths[4]
-    cdef char byte
-    while most > 0 and pos < end:
-        if verb_size and end - pos > verb_size and memcmp(base + pos, PyBytes_AS_STRING(verb), verb_size) == 0:
-            at = pos + verb_size
-            sizes = 1
-        elif (
-            header_verb_size
-            and end - pos > header_verb_size
-            and memcmp(base + pos, PyBytes_AS_STRING(header_verb), header_verb_size) == 0
-        ):
-            at = pos + header_verb_size
-            sizes = 2
-        else:
-            return pos
-        line = base + at
-        newline = <const char*> memchr(line, _LF, end - at)
-        if newline == NULL:
-            return pos
-        line_size = newline - line - 1  # without CRLF
-        if line_size < 3 or line_size > longest or line[line_size] != _CR:
-            return pos
-        fields = start = 0
-        for place in range(line_size + 1):
-            byte = line[place]
-            if byte == _BLANK or place == line_size:
-                if place == start or fields > sizes + 1:
-                    return pos
-                starts[fields] = start
-                lengths[fields] = place - start
-                fields += 1
-                start = place + 1
-            elif byte == _TAB or byte == _CR:
-                return pos
-        if fields <= sizes:
-            return pos
-        size = _number(line + starts[fields - 1], lengths[fields - 1])
-        header_size = 0
-        if sizes == 2:
-            header_size = _number(line + starts[fields - 2], lengths[fields - 2])
-            if header_size <= 0:
-                return pos
-        if size < header_size or size > largest:
-            return pos
-        stop = at + line_size + 2 + size + 2
-        if stop > end or base[stop - 2] != _CR or base[stop - 1] != _LF:
-            return pos
-        tail = at + lengths[0] + 1
+    cdef _Publish one
+    while most > 0 and pos < end and _find_publish(base, pos, end, longest, largest, verb, header_verb, &one):
         ops.append((
-            _PUB if sizes == 1 else _HPUB,
-            PyBytes_FromStringAndSize(line, lengths[0]),
-            PyBytes_FromStringAndSize(line + starts[1], lengths[1]) if fields == sizes + 2 else _EMPTY,
-            header_size if header_size else _ZERO,
-            size,
-            PyBytes_FromStringAndSize(base + tail, stop - tail),
+            _HPUB if one.header_size else _PUB,
+            PyBytes_FromStringAndSize(base + one.subject, one.subject_size),
+            PyBytes_FromStringAndSize(base + one.reply, one.reply_size) if one.reply_size else _EMPTY,
+            one.header_size if one.header_size else _ZERO,
+            one.size,
+            PyBytes_FromStringAndSize(base + one.tail, one.stop - one.tail),
         ))
-        pos = stop
+        pos = one.stop
         most -= 1
     return pos
+
+
+cdef inline bint _must_be_looked_at(const char* reply, Py_ssize_t size) noexcept:
+    """Whether a reply begins with `_R`, `_G` or `$J`."""
+    if size < 2:
+        return False
+    return (reply[0] == 95 and (reply[1] == 82 or reply[1] == 71)) or (reply[0] == 36 and reply[1] == 74)
+
+
+cdef enum:
+    _SHORT_DOTS = 8
+    _LONG_DOTS = 10
+    _MOST_DIGITS = 19
+
+
+cdef uint64_t _ack_sequence(
+    const char* subject, Py_ssize_t size, Py_ssize_t* head_size, Py_ssize_t* dots
+) noexcept nogil:
+    """Read the subject of an ack; return the stream sequence, 0 if it is none."""
+    cdef Py_ssize_t ends[12]  # of its first tokens
+    cdef Py_ssize_t count = 0, place, token, first
+    cdef uint64_t sequence = 0
+    if size < 8 or memcmp(subject, b"$JS.ACK.", 8) != 0:
+        return 0
+    for place in range(size):
+        if subject[place] == 46:
+            if count < 11:
+                ends[count] = place
+            count += 1
+    if count == _SHORT_DOTS:
+        first = 4
+    elif count >= _LONG_DOTS:
+        first = 6
+    else:
+        return 0
+    if count < 11:
+        ends[count] = size
+    for token in range(first, first + 5):
+        if ends[token - 1] + 1 == ends[token]:
+            return 0
+        for place in range(ends[token - 1] + 1, ends[token]):
+            if subject[place] < 48 or subject[place] > 57:
+                return 0
+    if ends[first + 1] - ends[first] - 1 > _MOST_DIGITS:
+        return 0
+    for place in range(ends[first] + 1, ends[first + 1]):
+        sequence = sequence * 10 + (subject[place] - 48)
+    head_size[0] = ends[first - 1]
+    dots[0] = count
+    return sequence
+
+
+def scan_acks(
+    bytes data not None,
+    Py_ssize_t pos,
+    Py_ssize_t most,
+    Py_ssize_t longest,
+    Py_ssize_t largest,
+    tuple verbs not None,
+    list seqs not None,
+    list replies not None,
+):
+    cdef const char* base = PyBytes_AS_STRING(data)
+    cdef const char* head = NULL
+    cdef const char* body
+    cdef Py_ssize_t end = PyBytes_GET_SIZE(data), total = 0, dots = 0, head_size = 0, lead = 0, count = 0
+    cdef bytes verb = verbs[0], header_verb = verbs[1]
+    cdef uint64_t sequence
+    cdef _Publish one
+    while most > 0 and pos < end and _find_publish(base, pos, end, longest, largest, verb, header_verb, &one):
+        body = base + one.stop - 2 - one.size
+        if (
+            one.header_size
+            or _must_be_looked_at(base + one.reply, one.reply_size)
+            or not (
+                one.size == 0
+                or (one.size == 4 and memcmp(body, b"+ACK", 4) == 0)
+                or (one.size == 3 and memcmp(body, b"+OK", 3) == 0)
+            )
+        ):
+            break
+        sequence = _ack_sequence(base + one.subject, one.subject_size, &lead, &count)
+        if not sequence:
+            break
+        if head == NULL:
+            head, head_size, dots = base + one.subject, lead, count
+        elif lead != head_size or count != dots or memcmp(base + one.subject, head, lead) != 0:
+            break
+        number = sequence
+        seqs.append(number)
+        if one.reply_size:
+            replies.append((number, PyBytes_FromStringAndSize(base + one.reply, one.reply_size)))
+        total += one.size
+        pos = one.stop
+        most -= 1
+    return pos, total, PyBytes_FromStringAndSize(head, head_size) if head != NULL else _EMPTY, dots
+
+
+cdef PyObject* _shared_plan(const char* subject, Py_ssize_t size, dict shared, bytes prefix):
+    """Return the plan that the subject shares with others, borrowed; NULL if there is none."""
+    cdef Py_ssize_t start = PyBytes_GET_SIZE(prefix), end = start, place
+    cdef PyObject* known
+    if size <= start or memcmp(subject, PyBytes_AS_STRING(prefix), start) != 0:
+        return NULL
+    while end < size and subject[end] != _DOT:
+        end += 1
+    if end == size or subject[size - 1] == _DOT:
+        return NULL
+    for place in range(size - 1):
+        if subject[place] == _DOT and subject[place + 1] == _DOT:
+            return NULL
+    known = PyDict_GetItem(shared, PyBytes_FromStringAndSize(subject + start, end - start))
+    return NULL if known == NULL or <object> known is None else known
+
+
+def deliver_publishes(
+    dict plans not None,
+    dict shared not None,
+    bytes prefix not None,
+    Py_ssize_t kind,
+    bytes traced not None,
+    list pending_flush not None,
+    list run not None,
+    Py_ssize_t together,
+    bytes data not None,
+    Py_ssize_t pos,
+    Py_ssize_t most,
+    Py_ssize_t longest,
+    Py_ssize_t largest,
+    tuple verbs not None,
+):
+    cdef const char* base = PyBytes_AS_STRING(data)
+    cdef Py_ssize_t end = PyBytes_GET_SIZE(data), count = 0, total = 0
+    cdef bytes verb = verbs[0], header_verb = verbs[1], subject, tail
+    cdef object plan, queue, subscription, receiver = None
+    cdef PyObject* known
+    cdef tuple targets, target
+    cdef _Publish one
+    while count < most and len(run) < together and pos < end and _find_publish(
+        base, pos, end, longest, largest, verb, header_verb, &one
+    ):
+        if _must_be_looked_at(base + one.reply, one.reply_size):
+            break
+        subject = PyBytes_FromStringAndSize(base + one.subject, one.subject_size)
+        known = PyDict_GetItem(plans, subject)
+        if known == NULL:
+            known = _shared_plan(base + one.subject, one.subject_size, shared, prefix)
+        if known == NULL:
+            break
+        plan = <object> known
+        tail = PyBytes_FromStringAndSize(base + one.tail, one.stop - one.tail)
+        if one.header_size and (
+            not plan.headers or tail.find(traced, 0, one.stop - one.tail - 2 - one.size + one.header_size) >= 0
+        ):
+            break
+        targets = plan.targets_for[kind]
+        if targets is None:
+            if not plan.simple or plan.batch_subscription is None or (run and plan.batch_subscription is not receiver):
+                break
+            receiver = plan.batch_subscription
+            run.append((
+                subject,
+                PyBytes_FromStringAndSize(base + one.reply, one.reply_size) if one.reply_size else _EMPTY,
+                one.header_size if one.header_size else _ZERO,
+                one.size,
+                tail,
+            ))
+            count += 1
+            total += one.size
+            pos = one.stop
+            continue
+        if run or (plan.special and (one.reply_size or not plan.silent)):
+            break
+        for target in targets:
+            subscription = target[0]
+            subscription.delivered += 1
+            queue = target[1]
+            append = target[2]
+            append(target[4] if one.header_size else target[3])
+            append(tail)
+            queue.out_bytes += one.size
+            if not queue.flush_pending:
+                queue.flush_pending = True
+                pending_flush.append(queue)
+        count += 1
+        total += one.size
+        pos = one.stop
+    return pos, count, total, receiver
+
+
+cdef inline Py_ssize_t _print(char* at, uint64_t value) noexcept nogil:
+    """Write a number as decimal digits; return how many."""
+    cdef char digits[20]
+    cdef Py_ssize_t count = 0, place
+    while True:
+        digits[count] = 48 + value % 10
+        count += 1
+        value = value / 10
+        if not value:
+            break
+    for place in range(count):
+        at[place] = digits[count - 1 - place]
+    return count
+
+
+cdef enum:
+    _MOST_HEADER = 65535
+
+cdef const char* _VERSION_LINE = b"NATS/1.0\r\n"
+cdef const char* _SPECIAL = b"\r\nNats-"
+cdef const char* _ID_LINE = b"\r\nNats-Msg-Id:"
+
+
+cdef bint _only_id(const char* header, Py_ssize_t size, Py_ssize_t* start, Py_ssize_t* length) noexcept:
+    """Whether nothing but a message id matters in a header; where it is, with length 0 for none."""
+    cdef const char* end = header + size
+    cdef const char* at = header
+    cdef const char* value
+    cdef const char* special = NULL
+    length[0] = 0
+    if not size:
+        return True
+    if size > _MOST_HEADER or size < 10 or memcmp(header, _VERSION_LINE, 10) != 0:
+        return False
+    while True:
+        at = <const char*> memchr(at, _CR, end - at)
+        if at == NULL or end - at < 7:
+            break
+        if memcmp(at, _SPECIAL, 7) == 0:
+            if special != NULL:
+                return False
+            special = at
+        at += 1
+    if special == NULL:
+        return True
+    if end - special < 14 or memcmp(special, _ID_LINE, 14) != 0:
+        return False
+    value = at = special + 14
+    while True:
+        at = <const char*> memchr(at, _CR, end - at)
+        if at == NULL:
+            at = end
+            break
+        if end - at >= 2 and at[1] == _LF:
+            break
+        at += 1
+    while value < at and (value[0] == _BLANK or value[0] == _TAB):
+        value += 1
+    while value < at and ((at - 1)[0] == _BLANK or (at - 1)[0] == _TAB):
+        at -= 1
+    start[0] = value - header
+    length[0] = at - value
+    return at > value
+
+
+cdef bytes _acknowledgement(bytes ack, uint64_t sequence, bint duplicate):
+    cdef Py_ssize_t size = PyBytes_GET_SIZE(ack), digits
+    cdef char number[20]
+    cdef const char* end = b',"duplicate": true}' if duplicate else b"}"
+    cdef Py_ssize_t end_size = 19 if duplicate else 1
+    cdef bytes made
+    cdef char* at
+    digits = _print(number, sequence)
+    made = PyBytes_FromStringAndSize(NULL, size + digits + end_size)
+    at = PyBytes_AS_STRING(made)
+    memcpy(at, PyBytes_AS_STRING(ack), size)
+    memcpy(at + size, number, digits)
+    memcpy(at + size + digits, end, end_size)
+    return made
+
+
+def take_publishes(
+    list run not None,
+    Py_ssize_t start,
+    Py_ssize_t most,
+    dict known,
+    bytes ack,
+    uint64_t first,
+    object time,
+    list messages not None,
+    list ids not None,
+    list answers not None,
+):
+    cdef Py_ssize_t place = start, count = len(run), header_size, size, at, id_at = 0, id_size = 0
+    cdef uint64_t sequence = first
+    cdef bytes last = _EMPTY, subject, reply, tail, identifier, header
+    cdef PyObject* found
+    cdef const char* base
+    cdef tuple publish
+    while place < count:
+        publish = run[place]
+        subject = publish[0]
+        reply = publish[1]
+        header_size = publish[2]
+        size = publish[3]
+        tail = publish[4]
+        at = PyBytes_GET_SIZE(tail) - 2 - size
+        if header_size < 0 or header_size > size or at < 0:
+            raise ValueError("a publish with wrong sizes")
+        base = PyBytes_AS_STRING(tail) + at
+        if size > most or not _only_id(base, header_size, &id_at, &id_size):
+            break
+        place += 1
+        identifier = _EMPTY
+        if id_size:
+            identifier = PyBytes_FromStringAndSize(base + id_at, id_size)
+            if known is not None:
+                found = PyDict_GetItem(known, identifier)
+                if found != NULL and <object> found:
+                    if ack is not None and PyBytes_GET_SIZE(reply):
+                        answers.append((reply, _acknowledgement(ack, <object> found, True)))
+                    continue
+                sequence_of = sequence
+                known[identifier] = sequence_of
+                ids.append((time, identifier, sequence_of))
+        header = PyBytes_FromStringAndSize(base, header_size) if header_size else _EMPTY
+        messages.append((
+            PyUnicode_DecodeUTF8(PyBytes_AS_STRING(subject), PyBytes_GET_SIZE(subject), "surrogateescape"),
+            header,
+            PyBytes_FromStringAndSize(base + header_size, size - header_size),
+        ))
+        last = identifier
+        if ack is not None and PyBytes_GET_SIZE(reply):
+            answers.append((reply, _acknowledgement(ack, sequence, False)))
+        sequence += 1
+    return place, last
+
+
+cdef array.array _WIDE_COLUMN = _array("Q")
+
+cdef enum:
+    _CHUNK = 8192  # `store.sequences.CHUNK`
+
+
+def add_sequences(
+    dict ids not None,
+    list columns not None,
+    messages not None,
+    Py_ssize_t start,
+    uint64_t first,
+    array.array numbers not None,
+):
+    cdef Py_ssize_t place = start, count = len(messages), size, taken = len(numbers)
+    cdef PyObject* found
+    cdef object number, sequences
+    cdef list chunks
+    cdef array.array chunk
+    cdef tuple message
+    if numbers.typecode != "I":
+        raise TypeError("a column of type I is needed")
+    array.resize_smart(numbers, taken + count - start if count > start else taken)
+    while place < count:
+        message = messages[place]
+        found = PyDict_GetItem(ids, message[0])
+        if found == NULL:
+            break
+        number = <object> found
+        sequences = columns[number]
+        if isinstance(sequences, int):
+            break
+        chunks = sequences.chunks
+        chunk = chunks[len(chunks) - 1]
+        size = len(chunk)
+        if size >= _CHUNK or chunk.typecode != "Q":
+            sequences.append(first + place)
+        else:
+            array.resize_smart(chunk, size + 1)
+            chunk.data.as_ulonglongs[size] = first + place
+            sequences.count += 1
+        numbers.data.as_uints[taken] = number
+        taken += 1
+        place += 1
+    array.resize_smart(numbers, taken)
+    return place
+
+
+cdef inline char* _add(char* at, const char* part, Py_ssize_t size) noexcept nogil:
+    """Write bytes; return where they end."""
+    memcpy(at, part, size)
+    return at + size
+
+
+cdef inline char* _add_number(char* at, int64_t value, char end) noexcept nogil:
+    """Write a number, and what follows it; return where that ends."""
+    if value < 0:
+        at[0] = 45
+        at += 1
+    at += _print(at, <uint64_t> value if value >= 0 else -<uint64_t> value)
+    at[0] = end
+    return at + 1
+
+
+cdef object _run_receiver(
+    list batch,
+    Py_ssize_t start,
+    Py_ssize_t count,
+    object plans,
+    dict receivers,
+    object ends,
+    object literal,
+    Py_ssize_t* taken,
+):
+    """Return who receives the first messages from `start` on, at most `count`, and how many that are.
+
+    The receiver is None if the very first message needs more; see `frame_replies`. A message is a tuple that
+    begins with its subject.
+    """
+    cdef Py_ssize_t place, size, dot, lead, head_size = 0
+    cdef const char* text
+    cdef const char* head = NULL
+    cdef object receiver = None
+    cdef bytes subject
+    cdef tuple message
+    cdef PyObject* known = NULL
+    cdef bint some_end = bool(ends), some_literal = bool(literal), some_plans = bool(plans)
+    taken[0] = 0
+    for place in range(count):
+        message = batch[start + place]
+        subject = message[0]
+        if some_plans and subject in plans:
+            break
+        text = PyBytes_AS_STRING(subject)
+        size = PyBytes_GET_SIZE(subject)
+        dot = size - 1
+        while dot >= 0 and text[dot] != _DOT:
+            dot -= 1
+        if dot == size - 1:
+            break
+        lead = dot if dot > 0 else 0
+        if receiver is None or lead != head_size or memcmp(text, head, lead) != 0:
+            known = PyDict_GetItem(receivers, PyBytes_FromStringAndSize(text, lead))
+            if known == NULL or <object> known is None:
+                break
+            if receiver is not None and <object> known is not receiver:
+                break
+        if some_end and PyBytes_FromStringAndSize(text + dot + 1, size - dot - 1) in ends:
+            break
+        if some_literal and PyUnicode_DecodeUTF8(text, size, "surrogateescape") in literal:
+            break
+        if receiver is None or lead != head_size:
+            receiver = <object> known
+            head, head_size = text, lead
+        taken[0] += 1
+    return receiver
+
+
+cdef struct _Answer:
+    const char* subject
+    Py_ssize_t subject_size
+    const char* header
+    Py_ssize_t header_size
+    const char* body
+    Py_ssize_t body_size
+
+
+cdef bytes _framed(_Answer* run, Py_ssize_t count, bytes sid):
+    """Return the frames of these messages. Those without a header have one of size 0."""
+    cdef Py_ssize_t place, sid_size = PyBytes_GET_SIZE(sid), room = 0
+    cdef char digits[20]
+    cdef _Answer* one
+    cdef char* at
+    cdef bytes frames
+    for place in range(count):
+        one = &run[place]
+        room += 10 + one.subject_size + sid_size + one.header_size + one.body_size
+        room += _print(digits, one.header_size + one.body_size)
+        if one.header_size:
+            room += 2 + _print(digits, one.header_size)
+    frames = PyBytes_FromStringAndSize(NULL, room)
+    at = PyBytes_AS_STRING(frames)
+    for place in range(count):
+        one = &run[place]
+        if one.header_size:
+            at[0] = 72
+            at += 1
+        at = _add(at, b"MSG ", 4)
+        at = _add(at, one.subject, one.subject_size)
+        at = _add(at, b" ", 1)
+        at = _add(at, PyBytes_AS_STRING(sid), sid_size)
+        at = _add(at, b" ", 1)
+        if one.header_size:
+            at = _add_number(at, one.header_size, _BLANK)
+        at = _add_number(at, one.header_size + one.body_size, _CR)
+        at = _add(at, b"\n", 1)
+        at = _add(at, one.header, one.header_size)
+        at = _add(at, one.body, one.body_size)
+        at = _add(at, b"\r\n", 2)
+    return frames
+
+
+def frame_replies(
+    messages not None,
+    Py_ssize_t start,
+    Py_ssize_t most,
+    plans not None,
+    dict receivers not None,
+    ends not None,
+    literal not None,
+):
+    cdef list batch = messages if isinstance(messages, list) else list(messages)
+    cdef Py_ssize_t count = min(most, len(batch) - start), payload = 0, taken = 0, place
+    cdef object receiver = _run_receiver(batch, start, count, plans, receivers, ends, literal, &taken)
+    cdef bytes subject, body
+    cdef tuple message
+    cdef _Answer* run
+    if not taken:
+        return start, None, _EMPTY, 0
+    run = <_Answer*> malloc(taken * sizeof(_Answer))
+    if run == NULL:
+        raise MemoryError
+    try:
+        for place in range(taken):
+            message = batch[start + place]
+            subject = message[0]
+            body = message[1]
+            run[place].subject, run[place].subject_size = PyBytes_AS_STRING(subject), PyBytes_GET_SIZE(subject)
+            run[place].header, run[place].header_size = PyBytes_AS_STRING(subject), 0
+            run[place].body, run[place].body_size = PyBytes_AS_STRING(body), PyBytes_GET_SIZE(body)
+            payload += run[place].body_size
+        return start + taken, receiver, _framed(run, taken, receiver[0].sid), payload
+    finally:
+        free(run)
+
+
+def frame_answers(
+    answers not None,
+    Py_ssize_t start,
+    Py_ssize_t most,
+    plans not None,
+    dict receivers not None,
+    ends not None,
+    literal not None,
+):
+    cdef list batch = answers if isinstance(answers, list) else list(answers)
+    cdef Py_ssize_t count = min(most, len(batch) - start), payload = 0, taken = 0, place
+    cdef object receiver = _run_receiver(batch, start, count, plans, receivers, ends, literal, &taken)
+    cdef bytes subject, header, body
+    cdef tuple answer
+    cdef bint headers
+    cdef _Answer* run
+    cdef _Answer* one
+    if not taken:
+        return start, None, _EMPTY, 0
+    headers = receiver[1].headers
+    run = <_Answer*> malloc(taken * sizeof(_Answer))
+    if run == NULL:
+        raise MemoryError
+    try:
+        for place in range(taken):
+            one = &run[place]
+            answer = batch[start + place]
+            if len(answer) != 3:
+                raise TypeError("an answer is a tuple of three")
+            subject = answer[0]
+            header = answer[1]
+            body = answer[2]
+            one.subject, one.subject_size = PyBytes_AS_STRING(subject), PyBytes_GET_SIZE(subject)
+            one.header, one.header_size = PyBytes_AS_STRING(header), PyBytes_GET_SIZE(header) if headers else 0
+            one.body, one.body_size = PyBytes_AS_STRING(body), PyBytes_GET_SIZE(body)
+            payload += one.header_size + one.body_size
+        return start + taken, receiver, _framed(run, taken, receiver[0].sid), payload
+    finally:
+        free(run)
+
+
+cdef struct _Delivery:
+    uint64_t sequence
+    int64_t time
+    const char* subject
+    Py_ssize_t subject_size
+    const char* header
+    Py_ssize_t header_size
+    const char* body
+    Py_ssize_t body_size
+
+
+cdef enum:
+    _MOST_FIGURES = 150  # bytes: four numbers of a subject, two sizes, the verb, blanks, dots and line ends
+
+
+def frame_deliveries(
+    messages not None,
+    Py_ssize_t count,
+    bytes sid not None,
+    bytes ack_prefix not None,
+    uint64_t number,
+    int64_t pending,
+):
+    cdef list batch = messages if isinstance(messages, list) else list(messages)
+    cdef Py_ssize_t sid_size = PyBytes_GET_SIZE(sid), prefix_size = PyBytes_GET_SIZE(ack_prefix)
+    cdef Py_ssize_t place, room = 0, payload = 0
+    cdef list encoded = []  # keeps what the pointers point to
+    cdef bytes octets, header, body
+    cdef str subject
+    cdef object message
+    cdef tuple parts
+    cdef _Delivery* run
+    cdef _Delivery* one
+    cdef char* start
+    cdef char* at
+    if not 0 < count <= len(batch):
+        raise ValueError("a run without messages, or with fewer than said")
+    run = <_Delivery*> malloc(count * sizeof(_Delivery))
+    if run == NULL:
+        raise MemoryError
+    try:
+        for place in range(count):
+            one = &run[place]
+            message = batch[place]
+            if not isinstance(message, tuple) or len(message) != 5:
+                raise TypeError("a message is a tuple of five")
+            parts = <tuple> message
+            one.sequence = parts[0]
+            subject = parts[1]
+            header = parts[2]
+            body = parts[3]
+            one.time = parts[4]
+            if PyUnicode_IS_COMPACT_ASCII(subject):
+                one.subject = <const char*> PyUnicode_1BYTE_DATA(subject)
+                one.subject_size = PyUnicode_GET_LENGTH(subject)
+            else:
+                octets = PyUnicode_AsEncodedString(subject, "utf-8", "surrogateescape")
+                encoded.append(octets)
+                one.subject = PyBytes_AS_STRING(octets)
+                one.subject_size = PyBytes_GET_SIZE(octets)
+            one.header, one.header_size = PyBytes_AS_STRING(header), PyBytes_GET_SIZE(header)
+            one.body, one.body_size = PyBytes_AS_STRING(body), PyBytes_GET_SIZE(body)
+            payload += one.header_size + one.body_size
+            room += one.subject_size + sid_size + prefix_size + _MOST_FIGURES
+        start = at = <char*> malloc(room + payload)
+        if start == NULL:
+            raise MemoryError
+        for place in range(count):
+            one = &run[place]
+            if one.header_size:
+                at[0] = 72
+                at += 1
+            at = _add(at, b"MSG ", 4)
+            at = _add(at, one.subject, one.subject_size)
+            at = _add(at, b" ", 1)
+            at = _add(at, PyBytes_AS_STRING(sid), sid_size)
+            at = _add(at, b" ", 1)
+            at = _add(at, PyBytes_AS_STRING(ack_prefix), prefix_size)
+            at += _print(at, one.sequence)
+            at = _add(at, b".", 1)
+            number += 1
+            pending -= 1
+            at += _print(at, number)
+            at = _add(at, b".", 1)
+            at = _add_number(at, one.time, 46)
+            at = _add_number(at, pending, _BLANK)
+            if one.header_size:
+                at = _add_number(at, one.header_size, _BLANK)
+            at = _add_number(at, one.header_size + one.body_size, _CR)
+            at = _add(at, b"\n", 1)
+            at = _add(at, one.header, one.header_size)
+            at = _add(at, one.body, one.body_size)
+            at = _add(at, b"\r\n", 2)
+        try:
+            return PyBytes_FromStringAndSize(start, at - start), payload
+        finally:
+            free(start)
+    finally:
+        free(run)
 
 
 # CRC-32 as zlib computes it, eight bytes at a time.
@@ -185,19 +888,27 @@ cdef uint64_t _LONGEST = 0x7FFFFFFF
 
 
 def encode_messages(messages not None, uint64_t first, int64_t time, uint32_t seed, uint64_t offset):
-    cdef Py_ssize_t count = len(messages), row = 0, key_size, header_size, body_size
+    cdef Py_ssize_t count = len(messages), row = 0, headed = 0, key_size, header_size, body_size
     cdef list records = []
     cdef array.array offsets = array.clone(_COLUMN, count, zero=False)
     cdef array.array lengths = array.clone(_COLUMN, count, zero=False)
     cdef tuple message
-    cdef bytes key, header, body, record
+    cdef bytes header, body, record, encoded
+    cdef str key
+    cdef const char* text
     cdef uint8_t* at
     cdef uint64_t length
     for message in messages:
-        key = PyUnicode_AsEncodedString(message[0], "utf-8", "surrogateescape")
+        key = message[0]
+        if PyUnicode_IS_COMPACT_ASCII(key):
+            text = <const char*> PyUnicode_1BYTE_DATA(key)
+            key_size = PyUnicode_GET_LENGTH(key)
+        else:
+            encoded = PyUnicode_AsEncodedString(key, "utf-8", "surrogateescape")
+            text = PyBytes_AS_STRING(encoded)
+            key_size = PyBytes_GET_SIZE(encoded)
         header = message[1]
         body = message[2]
-        key_size = PyBytes_GET_SIZE(key)
         header_size = PyBytes_GET_SIZE(header)
         body_size = PyBytes_GET_SIZE(body)
         length = _FIXED + key_size + header_size + body_size
@@ -212,14 +923,123 @@ def encode_messages(messages not None, uint64_t first, int64_t time, uint32_t se
         _put(at + 12, header_size, 4)
         _put(at + 16, first, 8)
         _put(at + 24, <uint64_t> time, 8)
-        memcpy(at + _FIXED, PyBytes_AS_STRING(key), key_size)
+        memcpy(at + _FIXED, text, key_size)
         memcpy(at + _FIXED + key_size, PyBytes_AS_STRING(header), header_size)
         memcpy(at + _FIXED + key_size + header_size, PyBytes_AS_STRING(body), body_size)
         _put(at, _crc32(at + 4, length - 4, seed), 4)
         records.append(record)
         offsets.data.as_uints[row] = offset
         lengths.data.as_uints[row] = length | (_HAS_HEADER if header_size else 0)
+        headed += header_size > 0
         row += 1
         offset += length
         first += 1
-    return records, offsets, lengths
+    return records, offsets, lengths, headed
+
+
+cdef inline uint64_t _get(const uint8_t* at, int size) noexcept nogil:
+    """Read a number in little-endian order."""
+    cdef uint64_t value = 0
+    cdef int place
+    for place in range(size):
+        value |= <uint64_t> at[place] << (8 * place)
+    return value
+
+
+cdef inline void _fill(object target, Py_ssize_t place, object part) noexcept:
+    """Set an item of a new tuple."""
+    Py_INCREF(part)
+    PyTuple_SET_ITEM(target, place, part)
+
+
+cdef object _message(
+    type make, const uint8_t* at, int64_t length, uint32_t seed, object sequence, object subject
+):
+    """Return the message of the record of at least `_FIXED` bytes; None if it is not as it should be."""
+    cdef int64_t key_size = _get(at + 6, 2), header_size = _get(at + 12, 4)
+    cdef object message, header, body, time
+    if (
+        at[4] != _MAGIC
+        or <int64_t> _get(at + 8, 4) != length
+        or _get(at + 16, 8) != <uint64_t> sequence
+        or _FIXED + key_size + header_size > length
+        or _crc32(at + 4, length - 4, seed) != _get(at, 4)
+    ):
+        return None
+    time = <int64_t> _get(at + 24, 8)
+    at += _FIXED + key_size
+    header = PyBytes_FromStringAndSize(<const char*> at, header_size) if header_size else _EMPTY
+    body = PyBytes_FromStringAndSize(<const char*> at + header_size, length - _FIXED - key_size - header_size)
+    message = PyType_GenericAlloc(make, 5)  # what tuple.__new__ does, without another tuple before
+    _fill(message, 0, sequence)
+    _fill(message, 1, subject)
+    _fill(message, 2, header)
+    _fill(message, 3, body)
+    _fill(message, 4, time)
+    return message
+
+
+def decode_message(
+    type make not None, bytes data not None, uint32_t seed, sequence not None, str subject not None
+):
+    if not issubclass(make, tuple):
+        raise TypeError("a class of tuples is needed")
+    if PyBytes_GET_SIZE(data) < _FIXED:
+        return None
+    return _message(make, <const uint8_t*> PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), seed, sequence, subject)
+
+
+def decode_messages(
+    type make not None,
+    bytes data not None,
+    int64_t start,
+    uint32_t seed,
+    seqs not None,
+    array.array offsets not None,
+    array.array lengths not None,
+    array.array numbers not None,
+    list names not None,
+):
+    cdef Py_ssize_t count = min(len(seqs), len(offsets), len(lengths), len(numbers)), row
+    cdef const uint8_t* base = <const uint8_t*> PyBytes_AS_STRING(data)
+    cdef int64_t position, length, end = PyBytes_GET_SIZE(data)
+    cdef uint32_t number
+    cdef list messages = []
+    cdef object message, subject
+    if not issubclass(make, tuple):
+        raise TypeError("a class of tuples is needed")
+    if offsets.typecode != "I" or lengths.typecode != "I" or numbers.typecode != "I":
+        raise TypeError("columns of type I are needed")
+    for row in range(count):
+        position = <int64_t> offsets.data.as_uints[row] - start
+        length = lengths.data.as_uints[row] & 0x7FFFFFFF
+        if position < 0 or length < _FIXED or position + length > end:
+            break
+        number = numbers.data.as_uints[row]
+        subject = names[number] if number < <size_t> len(names) else None
+        message = _message(make, base + position, length, seed, seqs[row], subject)
+        if message is None:
+            break
+        if subject is None:
+            raise IndexError("a subject without a name")
+        messages.append(message)
+    return messages
+
+
+def keep_messages(dict stored not None, messages not None, uint64_t first, object time):
+    cdef Py_ssize_t size = 0
+    cdef tuple message
+    cdef str subject
+    cdef bytes header, body
+    for message in messages:
+        subject = message[0]
+        header = message[1]
+        body = message[2]
+        stored[first] = (subject, header, body, time)
+        if PyUnicode_IS_COMPACT_ASCII(subject):
+            size += PyUnicode_GET_LENGTH(subject)
+        else:
+            size += len(PyUnicode_AsEncodedString(subject, "utf-8", "surrogateescape"))
+        size += PyBytes_GET_SIZE(header) + PyBytes_GET_SIZE(body)
+        first += 1
+    return size

@@ -17,12 +17,14 @@ from typing import Any
 
 import click
 
-from ..cli import complete, flags, output, prompt, render, secret
+from ..cli import complete, flags, output, prompt, render
 from ..cli import context as contexts
 from ..cli.command import CommandGroup
 from ..cli.errors import CliError, NotFoundError, UsageError, warn
 from ..cli.output import FLAG, Column, Table
 from ..cli.profile import Profile, given, overlay
+from ..client import secret
+from ..client.errors import SecretError
 
 Fields = dict[str, Any]
 
@@ -150,7 +152,7 @@ async def info(name: str, try_it: bool) -> None:
     if not name:
         raise UsageError("no default context and no name supplied", "'context select' chooses a default")
     if not output.is_for_people():
-        output.show_page({"name": name, **contexts.load(name)}, "", name=name)
+        output.show_page({"name": name, **contexts.load(name)}, None, name=name)
         return
     _show(name, await _connection_problem(name) if try_it else None)
 
@@ -164,7 +166,7 @@ def ls(names: bool, completion: bool) -> None:
     known = contexts.names()
     if names or completion:
         for name in known:
-            render.show(name)
+            render.show(f"{name}:{contexts.load(name).get('description', '')}" if completion else name)
         return
     if not known and output.is_for_people():
         click.echo("No known contexts", err=True)
@@ -298,7 +300,7 @@ def _file_state(what: str, value: str) -> tuple[str, int]:
             return words, 0
     try:
         readable = os.access(secret.location(what, value), os.R_OK)
-    except CliError:
+    except SecretError:
         readable = False
     return ("OK", 0) if readable else ("ERROR", 1)
 

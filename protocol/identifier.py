@@ -25,9 +25,9 @@ def new_id(random_bytes: Callable[[int], bytes], length: int = ID_LENGTH) -> str
 
 
 def name_hash(text: str, n: int = 8) -> str:
-    """Hash a name as the reference does: the first `n` bytes of its SHA-256, each modulo 62.
+    """Hash a name: the first `n` bytes of its SHA-256, each modulo 62.
 
     Peer ids (from server names), the index names of ``Nats-Stream-Source`` and the names of Raft groups are
-    such hashes.
+    such hashes. Source: nats-server's server/events.go: getHashSize.
     """
     return hashlib.sha256(text.encode()).digest()[:n].translate(_TABLE).decode()

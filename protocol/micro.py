@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from .lazy_dataclass import dataclass
 
 PREFIX = "$SRV"
 PING, INFO, STATS = "PING", "INFO", "STATS"
@@ -82,7 +84,7 @@ class Endpoint:
     def stats(self) -> dict[str, Any]:
         """Return what STATS tells of it."""
         average = self.processing_time // self.requests if self.requests else 0
-        told: dict[str, Any] = {
+        document: dict[str, Any] = {
             "name": self.name,
             "subject": self.subject,
             "queue_group": self.queue,
@@ -93,8 +95,8 @@ class Endpoint:
             "average_processing_time": average,
         }
         if self.data is not None:
-            told["data"] = self.data
-        return told
+            document["data"] = self.data
+        return document
 
 
 @dataclass(slots=True)

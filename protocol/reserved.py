@@ -8,3 +8,4 @@ from typing import Final
 SERVICE_REPLY: Final = "_R_."  # replies through a service import (replyPrefix, accounts.go)
 GATEWAY_REPLY: Final = "_GR_."  # replies through a gateway (gwReplyPrefix, gateway.go)
 ACK: Final = "$JS.ACK."  # acknowledgements of messages (jsAckPre, jetstream_api.go)
+DIRECT_GET: Final = "$JS.API.DIRECT.GET."  # reads of stored messages (JSDirectMsgGet, jetstream_api.go)

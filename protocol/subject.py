@@ -2,7 +2,8 @@
 
 A subject is a string of tokens separated by ``.``. No token is empty and none contains a blank. In a pattern,
 the token ``*`` stands for exactly one token, and ``>``, as the last token, for one or more. Inside a longer
-token both characters are ordinary (``a.b*`` is literal), as in the reference.
+token both characters are ordinary (``a.b*`` is literal), as in nats-server
+(server/sublist.go: isValidSubject, subjectIsLiteral).
 
 Everything here is a pure function of strings. Functions that compare subjects expect valid ones and never
 raise. A caller that gets a subject from outside checks it with `is_valid` or `is_literal` first.

@@ -23,7 +23,7 @@ Steps = Generator[None, None, T]  # each step takes about a millisecond
 # The nodes looked at for each subject, at most, to find out what the subjects of a list have in common.
 _PATIENCE = 32
 _LETTERS = 8192  # characters of subjects put into a tree in one step
-_LOOKS = 2048  # pairs looked at in one step
+_PAIRS = 2048  # pairs looked at in one step
 _LARGE = 256  # subjects from which on an owner has a tree of its own
 
 
@@ -238,7 +238,7 @@ class SubjectTree(Generic[V]):
         while stack:
             node = stack.pop()
             looked += 1
-            if not looked % _LOOKS:
+            if not looked % _PAIRS:
                 yield
             children = node.children
             if not children:
@@ -294,7 +294,7 @@ def _meet(pairs: list[tuple[_Node[Any], _Node[Any]]], left: int) -> Steps[int]:
     looked = 0
     while pairs:
         left -= 1
-        if looked >= _LOOKS:
+        if looked >= _PAIRS:
             looked = 0
             yield
         if left <= 0:
@@ -356,21 +356,21 @@ def _below(start: _Node[V]) -> Iterator[V]:
         stack.extend(node.children.values())
 
 
-def places(subjects: Iterable[str]) -> SubjectTree[list[int]]:
-    """Return a tree of the subjects of a list. The values are the positions of each subject in the list."""
-    return _at_once(placing(subjects))
+def index_tree(subjects: Iterable[str]) -> SubjectTree[list[int]]:
+    """Return a tree of the subjects of a list. The values are the indexes of each subject in the list."""
+    return _at_once(indexing(subjects))
 
 
-def placing(subjects: Iterable[str]) -> Steps[SubjectTree[list[int]]]:
-    """Like `places`, in steps."""
+def indexing(subjects: Iterable[str]) -> Steps[SubjectTree[list[int]]]:
+    """Like `index_tree`, in steps."""
     tree: SubjectTree[list[int]] = SubjectTree()
     letters = 0
-    for place, subject in enumerate(subjects):
+    for index, subject in enumerate(subjects):
         letters += len(subject)
         if letters > _LETTERS:
             letters = 0
             yield
-        tree.setdefault(subject, []).append(place)
+        tree.setdefault(subject, []).append(index)
     return tree
 
 
@@ -384,7 +384,7 @@ def nested(subjects: Sequence[str]) -> bool:
 
 def nesting(subjects: Sequence[str]) -> Steps[bool]:
     """Like `nested`, in steps."""
-    tree = yield from placing(subjects)
+    tree = yield from indexing(subjects)
     if len(tree) < len(subjects):
         return True
     if (yield from tree.parting()):
@@ -451,7 +451,7 @@ class SubjectOwners:
         TooEntangled, unless `patient`.
         """
         known = set(self._known.get(itself, ()))
-        added = places(subject for subject in subjects if subject not in known)
+        added = index_tree(subject for subject in subjects if subject not in known)
         return _at_once(self.overlapping(itself, added, patient=patient))
 
     def overlapping(self, itself: str, tree: SubjectTree[Any], *, patient: bool = False) -> Steps[bool]:
@@ -476,7 +476,7 @@ class SubjectOwners:
     def _learn(self, name: str, subjects: list[str], tree: SubjectTree[Any] | None = None) -> None:
         self._known[name] = subjects
         if len(subjects) > _LARGE:
-            self._large[name] = places(subjects) if tree is None else tree
+            self._large[name] = index_tree(subjects) if tree is None else tree
             return
         for subject in subjects:
             self._tree.setdefault(subject, set()).add(name)

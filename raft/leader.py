@@ -1,7 +1,7 @@
 """The leader: brings the followers' logs up to its own, and commits what a majority has.
 
-A proposal is not sent at once. When the caller fetches messages, `fill` makes for each follower one message
-of everything proposed since the last one. So the busier a group is, the more goes into one message.
+A proposal is not sent at once. When the caller fetches messages, `send_appends` makes for each follower one
+message of everything proposed since the last one. So the busier a group is, the more goes into one message.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Leader:
         self.lead_transferee = ""
         self.followers: dict[str, Progress] = {}
         self._raft = raft
-        self._handing_over = 0  # ticks since the transfer began
+        self._transfer_elapsed = 0  # ticks since the transfer began
 
     def start(self) -> None:
         """Begin the term with an empty entry, through which earlier entries can be committed."""
@@ -69,8 +69,8 @@ class Leader:
         """Send heartbeats, step down when no majority answers, and give up a transfer that takes too long."""
         self.elapsed += 1
         if self.lead_transferee:
-            self._handing_over += 1
-            if self._handing_over >= self._raft.config.election:
+            self._transfer_elapsed += 1
+            if self._transfer_elapsed >= self._raft.config.election:
                 self.lead_transferee = ""
         if self.elapsed >= self._raft.config.election:
             self.elapsed = 0
@@ -136,7 +136,7 @@ class Leader:
         if news:
             self._commit()
         if self.lead_transferee == message.source:
-            self._pass_on()
+            self._send_timeout_now()
 
     def _rejected(self, message: AppendEntriesRejected, progress: Progress) -> None:
         if progress.state is ProgressState.REPLICATE:
@@ -145,7 +145,7 @@ class Leader:
             return
         if progress.state is not ProgressState.PROBE or message.prev != progress.next - 1:
             return
-        if message.hint < 0:
+        if message.hint < 0:  # the follower has no log to build on: it needs the snapshot
             progress.become_snapshot(self._raft.log.snapshot.index)
             return
         shared, _ = self._raft.log.find_conflict_by_term(message.hint, message.hint_term)
@@ -172,7 +172,7 @@ class Leader:
             for gone in [name for name in self.followers if name not in members.all]:
                 del self.followers[gone]
             if raft.id not in members.voters:
-                self.step_down()
+                self.transfer_to_most_current()
                 raft.event = Event.REMOVED
 
     def _match(self, voter: str) -> int:
@@ -183,16 +183,16 @@ class Leader:
 
     def transfer_leadership(self, to: str) -> None:
         """Let `to` be elected as soon as it has the whole log."""
-        self.lead_transferee, self._handing_over = to, 0
-        self._pass_on()
+        self.lead_transferee, self._transfer_elapsed = to, 0
+        self._send_timeout_now()
 
-    def _pass_on(self) -> None:
+    def _send_timeout_now(self) -> None:
         raft = self._raft
         if self.followers[self.lead_transferee].match == raft.log.last:
             raft.outgoing.append(TimeoutNow(raft.id, self.lead_transferee, raft.term))
 
-    def step_down(self) -> None:
-        """Ask the voter with the longest matching log to take over, without waiting for anything."""
+    def transfer_to_most_current(self) -> None:
+        """Let the voter with the longest matching log campaign now (TimeoutNow), without waiting for more."""
         raft = self._raft
         others = [name for name in self.followers if name in raft.members.voters]
         if others:
@@ -201,37 +201,42 @@ class Leader:
 
     # --- sending
 
-    def fill(self) -> None:
+    def send_appends(self) -> None:
         """Put the messages that each follower can take now into `outgoing`."""
         for name, progress in self.followers.items():
             if progress.state is ProgressState.SNAPSHOT:
-                self._send_parts(name, progress)
+                self._send_snapshot(name, progress)
             elif progress.state is ProgressState.PROBE:
                 if not progress.probe_sent:
                     progress.probe_sent = True
                     self._send(name, progress)
             else:
-                self._stream(name, progress)
+                self._replicate_to(name, progress)
 
-    def _stream(self, name: str, progress: Progress) -> None:
+    def _replicate_to(self, name: str, progress: Progress) -> None:
         config, last = self._raft.config, self._raft.log.last
-        while progress.next <= last and not progress.full(config.window_messages, config.window_bytes):
+        while progress.next <= last and not progress.full(
+            config.max_inflight_msgs, config.max_inflight_bytes
+        ):
             if not self._send(name, progress):
                 return
         if progress.sent_commit < min(progress.match, self._raft.log.commit):
             self._heartbeat(name, progress, answer=False)
 
     def _send(self, name: str, progress: Progress) -> bool:
-        """Send one message of entries. Return False if the log no longer reaches back that far."""
+        """Send one message of entries.
+
+        If the log no longer reaches back that far, send the snapshot instead, and return False.
+        """
         raft = self._raft
         log = raft.log
         prev = progress.next - 1
         prev_term = log.term(prev)
         if prev_term < 0:
             progress.become_snapshot(log.snapshot.index)
-            self._send_parts(name, progress)
+            self._send_snapshot(name, progress)
             return False
-        entries = log.slice(progress.next, raft.config.message_bytes)
+        entries = log.slice(progress.next, raft.config.max_size_per_msg)
         raft.outgoing.append(
             AppendEntries(
                 raft.id, name, raft.term, prev, prev_term, entries, log.commit, log.last, progress.boot
@@ -243,7 +248,7 @@ class Leader:
             progress.sent_entries(prev + len(entries), size)
         return True
 
-    def _send_parts(self, name: str, progress: Progress) -> None:
+    def _send_snapshot(self, name: str, progress: Progress) -> None:
         """Send as much of the snapshot as the window allows. A newer snapshot starts from the beginning."""
         raft = self._raft
         snapshot, config = raft.log.snapshot, raft.config

@@ -134,14 +134,14 @@ class RaftLog:
             entries, prev, prev_term = entries[skip:], self.base, self.base_term
         if self.term(prev) != prev_term:
             return None
-        for place, entry in enumerate(entries):
-            index = prev + 1 + place
+        for offset, entry in enumerate(entries):
+            index = prev + 1 + offset
             if index > self.last:
-                self.append(entries[place:])
+                self.append(entries[offset:])
                 break
             if self.entries[index - self.base - 1].term != entry.term:
                 self._cut(index)
-                self.append(entries[place:])
+                self.append(entries[offset:])
                 break
         return prev + len(entries)
 
@@ -156,7 +156,10 @@ class RaftLog:
             self._members.pop()
 
     def slice(self, first: int, most_bytes: int) -> list[Entry]:
-        """Return entries from `first` on: at least one if there is one, about `most_bytes` in all."""
+        """Return the entries from `first` on, as many as have `most_bytes` in all.
+
+        The last one may exceed that, so that there is always progress. [] if the log ends before `first`.
+        """
         start = first - self.base - 1
         entries = self.entries
         end = start
@@ -167,14 +170,22 @@ class RaftLog:
         return entries[start:end]
 
     def find_conflict_by_term(self, index: int, term: int) -> tuple[int, int]:
-        """Return the last (index, term) here that a log with `term` at `index` may have, too."""
+        """Return (index, term) of the last entry here that another log may also have.
+
+        The other log has an entry of `term` at `index`. Terms never fall along a log, so at `index` and
+        before it has no term above `term`: entries here with a higher one are not in it (etcd:
+        findConflictByTerm).
+        """
         index = min(index, self.last)
         while index > self.base and self.term(index) > term:
             index -= 1
         return index, self.term(index)
 
     def other_is_up_to_date(self, last: int, last_term: int) -> bool:
-        """Whether another log, which ends with this entry, is at least as up-to-date as this one (3.6.1)."""
+        """Whether a log that ends with (`last`, `last_term`) is at least as up-to-date as this one.
+
+        The thesis's rule for votes (3.6.1): the later last term wins; with equal terms, the longer log.
+        """
         return (last_term, last) >= (self.last_term, self.last)
 
     def commit_to(self, index: int) -> bool:

@@ -271,7 +271,7 @@ class RawNode:
             return
         self.outgoing.clear()
         if isinstance(self.role, Leader):
-            self.role.step_down()
+            self.role.transfer_to_most_current()
         self.failure = why
 
     # --- output
@@ -279,7 +279,7 @@ class RawNode:
     def messages(self) -> list[RaftMessage]:
         """Return the messages that may be sent now, and forget them."""
         if not self.failure and isinstance(self.role, Leader):
-            self.role.fill()
+            self.role.send_appends()
         if not self.outgoing:
             return []
         out = self.outgoing.copy()

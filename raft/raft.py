@@ -22,8 +22,8 @@ class RaftConfig:
     heartbeat: a leader sends heartbeats at every multiple of this.
     election: the shortest election timeout. Each timeout is chosen at random between it and twice as much. A
         leader steps down if no majority has answered for this long.
-    message_bytes: about how many bytes of entries go into one message.
-    window_messages, window_bytes: how much of the log may be under way to one follower.
+    max_size_per_msg: about how many bytes of entries go into one message.
+    max_inflight_msgs, max_inflight_bytes: how much of the log may be under way to one follower.
     part_bytes: how many bytes of a snapshot go into one message.
     part_window: how many parts of a snapshot may be under way to one follower.
     keep: how many entries before a snapshot stay in the log, for followers that are a little behind.
@@ -31,9 +31,9 @@ class RaftConfig:
 
     heartbeat: int = 1
     election: int = 10
-    message_bytes: int = 512 * 1024
-    window_messages: int = 64
-    window_bytes: int = 8 * 1024 * 1024
+    max_size_per_msg: int = 512 * 1024
+    max_inflight_msgs: int = 64
+    max_inflight_bytes: int = 8 * 1024 * 1024
     part_bytes: int = 128 * 1024
     part_window: int = 4
     keep: int = 1000

@@ -13,15 +13,13 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-import shutil
-import tempfile
 from collections.abc import Callable
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Protocol
 
 from . import banner
 from .accounts import AccountRegistry
-from .client import ClientListener, Clients
+from .client import ClientListener, Clients, make_services
 from .clock import SECOND, LoopClock
 from .config.options import Options
 from .identity import ServerIdentity
@@ -111,11 +109,8 @@ class Server:
         self.clients = Clients(
             options,
             self.registry,
-            self.identity,
-            self.clock,
-            self.worker,
-            self.log,
-            gatekeeper=self.operator.authenticator if self.operator is not None else None,
+            make_services(options, self.identity, self.clock, self.worker, self.log),
+            self.operator.authenticator if self.operator is not None else None,
         )
         self.listener = ClientListener(self.clients)
         self._running = True
@@ -188,6 +183,8 @@ class Server:
         from .jetstream.engine import JetStream
 
         if self._temporary_store:
+            import tempfile
+
             self.options.jetstream.store_dir = tempfile.mkdtemp(prefix="pyjs-")
         self.jetstream = JetStream(
             self.options,
@@ -202,7 +199,7 @@ class Server:
         if self.operator is not None:
             self.operator.accounts.observers.append(self.jetstream.follow)
         await self.jetstream.start()
-        banner.jetstream(self.log, self.jetstream)
+        banner.jetstream_started(self.log, self.jetstream)
 
     async def _stop_jetstream(self) -> None:
         """Stop serving JetStream, because a reload disabled it or because it could not be started."""
@@ -242,7 +239,7 @@ class Server:
             self._parts.append(self.routes)
             if self.leafs is not None:
                 self.routes.documents.leaf_urls = self.leafs.own_urls()
-                self.routes.tell_leafs = self.leafs.set_other_urls
+                self.routes.set_leaf_urls = self.leafs.set_other_urls
             if self.operator is not None:
                 self.operator.accounts.observers.append(self.routes.account_made)
             await self.routes.start()
@@ -302,6 +299,8 @@ class Server:
         if self.jetstream is not None:
             await self.jetstream.stop()
             if self._temporary_store:
+                import shutil
+
                 shutil.rmtree(self.options.jetstream.store_dir, ignore_errors=True)
         self.registry.stop()
         self.worker.stop()

@@ -33,7 +33,7 @@ def starting(log: Logger, identity: ServerIdentity, options: Options) -> None:
         log.warning(notice)
 
 
-def jetstream(log: Logger, engine: JetStream) -> None:
+def jetstream_started(log: Logger, engine: JetStream) -> None:
     """Log what JetStream may use, once it runs."""
     options = engine.options.jetstream
     given = engine.options.positions.get("jetstream.store_dir")

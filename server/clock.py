@@ -30,16 +30,21 @@ class Clock(Protocol):
         """Return the wall time in ns since the Unix epoch, UTC."""
 
     def call_later(self, delay: int, callback: Callable[[], None]) -> Timer:
-        """Run `callback` on the loop after `delay` ns. With 0 it runs as soon as the current work is done."""
+        """Run `callback` on the loop after `delay` ns."""
+
+    def soon(self, callback: Callable[[], None]) -> Timer:
+        """Run `callback` on the loop as soon as the current work is done."""
 
 
 class LoopClock:
     """The server's clock, on an asyncio loop."""
 
-    __slots__ = ("_loop",)
+    __slots__ = ("_loop", "soon")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
+        # As `now`, with no Python call in between.
+        self.soon: Callable[[Callable[[], None]], Timer] = loop.call_soon
 
     now = staticmethod(time.time_ns)  # no Python call in between, as this is read for every message
 
@@ -54,29 +59,26 @@ class DeadlineTimer:
     """Calls `callback` once when its time has come. At most one timer is pending at any moment.
 
     All times are wall times in ns, as `Clock.now` returns them.
+
+    timer: the pending timer; None if none is set.
     """
 
-    __slots__ = ("_at", "_callback", "_clock", "_timer")
+    __slots__ = ("_at", "_callback", "_clock", "timer")
 
     def __init__(self, clock: Clock, callback: Callable[[], None]) -> None:
         self._clock = clock
         self._callback = callback
-        self._timer: Timer | None = None
+        self.timer: Timer | None = None
         self._at = 0
-
-    @property
-    def pending(self) -> bool:
-        """Whether the timer is set."""
-        return self._timer is not None
 
     def at(self, when: int) -> None:
         """Fire at `when` (ns) at the latest; a timer set for an earlier time stays as it is."""
-        if self._timer is not None:
+        if self.timer is not None:
             if self._at <= when:
                 return
-            self._timer.cancel()
+            self.timer.cancel()
         self._at = when
-        self._timer = self._clock.call_later(max(when - self._clock.now(), 0), self._fire)
+        self.timer = self._clock.call_later(max(when - self._clock.now(), 0), self._fire)
 
     def again(self, when: int) -> None:
         """Fire at `when` (ns), whatever time the timer was set for."""
@@ -85,10 +87,10 @@ class DeadlineTimer:
 
     def clear(self) -> None:
         """Cancel the timer, so that it does not fire."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
 
     def _fire(self) -> None:
-        self._timer = None
+        self.timer = None
         self._callback()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import base64
 import binascii
-import platform
+import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .. import native
+from ..protocol.lazy_dataclass import dataclass
 from ..version import NATS_VERSION
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class ServerIdentity:
     name: str
     start: int
     version: str = NATS_VERSION
-    runtime: str = f"python{platform.python_version()} ({native.FORM})"
+    runtime: str = f"python{sys.version.split()[0]} ({native.FORM})"
 
     @classmethod
     def new(cls, name: str, start: int, random_bytes: Callable[[int], bytes]) -> ServerIdentity:

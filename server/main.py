@@ -12,11 +12,12 @@ imported before `run`.
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from .process.signals import HeldSignals
+from .process.signals import DeferredSignals
 
 if TYPE_CHECKING:
     from .config import ConfigProblem, Options
@@ -24,20 +25,24 @@ if TYPE_CHECKING:
     from .logging import ServerLogger
 
 PROGRAM = "pyjs-server"
+# Objects created, less those freed, that start a collector pass until `Collector` sets a policy: importing
+# leaves no garbage.
+YOUNG = 200_000
 
 
 def main() -> None:
     """Run the script `pyjs-server`."""
+    gc.set_threshold(YOUNG)
     sys.exit(run(sys.argv[1:]))
 
 
 def run(argv: Sequence[str], program: str = PROGRAM) -> int:
     """Do what a command line asks and return the exit code. A server runs until it is stopped."""
-    with HeldSignals() as held:
-        return _run(argv, program, held)
+    with DeferredSignals() as deferred:
+        return _run(argv, program, deferred)
 
 
-def _run(argv: Sequence[str], program: str, held: HeldSignals) -> int:
+def _run(argv: Sequence[str], program: str, deferred: DeferredSignals) -> int:
     from .config.flags import FlagError, parse
 
     try:
@@ -52,7 +57,7 @@ def _run(argv: Sequence[str], program: str, held: HeldSignals) -> int:
                     "must specify [-c, --config] option to check configuration file syntax", usage=False
                 )
             return check_config(line.get("config"), program)
-        return _start(line, program, held)
+        return _start(line, program, deferred)
     except FlagError as error:
         _complain(f"{program}: {error}")
         if error.usage:
@@ -150,7 +155,7 @@ def _signal(text: str, program: str) -> int:
     return 0
 
 
-def _start(line: CommandLine, program: str, held: HeldSignals) -> int:
+def _start(line: CommandLine, program: str, deferred: DeferredSignals) -> int:
     from .config import ConfigError, paths
     from .config.support import unsupported
 
@@ -172,7 +177,7 @@ def _start(line: CommandLine, program: str, held: HeldSignals) -> int:
         _complain(f"{program}: error opening log file {options.log_file}: {error.strerror or error}")
         return 1
     try:
-        return _serve(line, options, log, warnings, program, held)
+        return _serve(line, options, log, warnings, program, deferred)
     finally:
         log.close()
 
@@ -183,18 +188,16 @@ def _serve(
     log: ServerLogger,
     warnings: list[ConfigProblem],
     program: str,
-    held: HeldSignals,
+    deferred: DeferredSignals,
 ) -> int:
     import asyncio
 
-    from .memory import configure_allocator
     from .process.descriptors import raise_limit
     from .process.serve import Process
 
     async def serve() -> int:
-        return await Process(line, options, log, program, held).run(warnings)
+        return await Process(line, options, log, program, deferred).run(warnings)
 
-    configure_allocator()
     raise_limit()
     factory: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
     try:

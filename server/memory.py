@@ -16,7 +16,7 @@ _MAPPED = 2 << 20  # bytes from which a buffer gets a mapping of its own, which 
 _KEPT = 8 << 20  # bytes kept at the end of the heap for later use
 
 
-def available() -> int:
+def memory_limit() -> int:
     """Return the bytes that this process may use: those of the machine, or fewer if its cgroup says so."""
     found = []
     with suppress(OSError, ValueError):  # the system does not have these names

@@ -1,5 +1,6 @@
 """Slices: long work on the event loop, done one step in each turn, so that nothing else waits for it.
 
+A turn is one iteration of the loop: it runs the callbacks that are ready, then looks for input again.
 A piece of work is a generator. It yields where it may be interrupted, after a millisecond or two, and returns
 its result. The data it works on may change between two steps; the generator itself must allow for that.
 """
@@ -9,42 +10,33 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from .clock import Clock
+    pass
 
 T = TypeVar("T")
 U = TypeVar("U")
 Steps = Generator[None, None, T]
 SECONDS = 0.002  # of one step, where time limits it
 _RUN = 256  # items sorted in one step
+_NOTED = 0.25  # the part of a turn's share from which on it is noted when the turn ends
 
 
 class LoopTurns(Protocol):
-    """Runs callbacks in later turns of the loop."""
+    """Runs callbacks in later turns of the loop.
 
-    def soon(self, callback: Callable[[], None], /) -> None:
-        """Run `callback` in a later turn: the next one, or as soon as there is time."""
+    `Clock` runs all in the next turn, `TurnScheduler` as many as there is time for.
+    """
 
-
-class EachTurn:
-    """Runs every callback in the loop's next turn, so that work that begins together runs side by side."""
-
-    __slots__ = ("_clock",)
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-
-    def soon(self, callback: Callable[[], None]) -> None:
-        """Run `callback` in the next turn."""
-        self._clock.call_later(0, callback)
+    def soon(self, callback: Callable[[], None], /) -> object:
+        """Run `callback` in a later turn."""
 
 
-class Shared:
+class TurnScheduler:
     """Runs callbacks in the order in which they came, for about `SECONDS` in total in each turn of the loop.
 
     later: runs a callback in the next turn.
@@ -58,7 +50,8 @@ class Shared:
         self._seconds = seconds
         self._due: deque[Callable[[], object]] = deque()
         self._asked = False  # whether a turn has been asked for
-        self._spent = 0.0  # seconds used by `now` since the last turn
+        # Seconds used by `now` and `now_each` in this turn, and less than `_NOTED` of one before.
+        self._spent = 0.0
 
     def __len__(self) -> int:
         return len(self._due)
@@ -85,7 +78,33 @@ class Shared:
         try:
             callback()
         finally:
-            self._spent += perf_counter() - began
+            self._spend(perf_counter() - began)
+
+    def now_each(self, work: Callable[[T], object], items: Sequence[T]) -> int:
+        """Call `work` for one item after another, as long as nothing waits and time is left in this turn.
+
+        Return for how many items that was done.
+        """
+        done = 0
+        if self._due or self._spent >= self._share:
+            return done
+        began = perf_counter()
+        until = began + self._share - self._spent
+        try:
+            for item in items:
+                done += 1
+                work(item)
+                if self._due or perf_counter() >= until:
+                    break
+        finally:
+            self._spend(perf_counter() - began)
+        return done
+
+    def _spend(self, seconds: float) -> None:
+        """Count time of this turn. Once it is worth counting, have the next turn begin with none."""
+        self._spent += seconds
+        if self._spent >= self._share * _NOTED:
+            self._ask()
 
     def _ask(self) -> None:
         if not self._asked:
@@ -111,7 +130,7 @@ class ReentrantRunner:
     A delivery can cause an acknowledgement or a new request, which in turn asks for the next delivery. A run
     never begins inside another one. If it is requested during a run, it follows that run.
 
-    turns: where later runs wait. With `Shared` they share the time of a turn with all others.
+    turns: where later runs wait. With `TurnScheduler` they share the time of a turn with all others.
     """
 
     __slots__ = ("_again", "_running", "_turns", "_waiting", "_work")
@@ -170,7 +189,7 @@ def paced(steps: Steps[T]) -> Steps[T]:
             until = perf_counter() + SECONDS
 
 
-def each(items: Iterable[U], make: Callable[[U], T]) -> Steps[list[T]]:
+def map_in_steps(items: Iterable[U], make: Callable[[U], T]) -> Steps[list[T]]:
     """Return the list of `make(item)` for each item, with one step per item."""
     made: list[T] = []
     for item in items:
@@ -236,7 +255,7 @@ async def finish(turns: LoopTurns, steps: Steps[T]) -> T:
         slices.stop()
 
 
-class InOrder:
+class SerialQueue:
     """Runs pieces of work that must not overlap: each begins when the one before it has ended."""
 
     def __init__(self, turns: LoopTurns) -> None:
@@ -254,9 +273,9 @@ class InOrder:
     ) -> None:
         """Add a piece of work, as for `Slices`. If nothing is under way, its first step is done at once."""
 
-        def ended(tell: Callable[[U], object], outcome: U) -> None:
+        def ended(report: Callable[[U], object], outcome: U) -> None:
             try:
-                tell(outcome)
+                report(outcome)
             finally:
                 self._next()
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
+import threading
+from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Executor
 from typing import Protocol, cast
 
 Done = Callable[[BaseException | None], None]  # called with the exception that a job raised, or None
@@ -32,27 +34,133 @@ class TaskExecutor(Protocol):
         """Run `job` where it may block, then `done` on the loop with the exception it raised, or None."""
 
 
+class Threads(Protocol):
+    """Threads that run functions."""
+
+    def submit(self, job: Callable[[], object], /) -> object:
+        """Run `job` on a thread, after those that were submitted before if all threads are busy."""
+
+
+class WorkerThreads:
+    """At most `most` threads, each started when it is first needed.
+
+    It does what a ThreadPoolExecutor does for jobs whose result nobody awaits, and costs a quarter of it: an
+    idle thread waits for a lock of its own, and the one that was idle last, which is still in the caches, is
+    the first to be woken. `submit` and `shutdown` are called from one thread.
+    """
+
+    def __init__(self, most: int, name: str) -> None:
+        self._most = most
+        self._name = name
+        self._lock = threading.Lock()
+        self._threads: list[threading.Thread] = []
+        self._idle: list[_Slot] = []
+        self._jobs: deque[Callable[[], object]] = deque()  # for which no thread was idle
+        self._over = False
+
+    def submit(self, job: Callable[[], object], /) -> None:
+        """Run `job` on a thread. Raises RuntimeError after `shutdown`."""
+        if self._over:
+            raise RuntimeError("the threads have ended")
+        with self._lock:
+            slot = self._idle.pop() if self._idle else None
+            if slot is None and len(self._threads) == self._most:
+                self._jobs.append(job)
+                return
+        if slot is not None:
+            slot.job = job
+            slot.wake.release()
+            return
+        # A daemon, so that a process can end although nobody has called `shutdown`.
+        thread = threading.Thread(
+            target=self._run, args=(job,), name=f"{self._name}_{len(self._threads)}", daemon=True
+        )
+        self._threads.append(thread)
+        thread.start()
+
+    def shutdown(self, wait: bool = True) -> None:
+        """Run what was submitted, then end the threads. Return when they have ended, if `wait`."""
+        with self._lock:
+            self._over = True
+            idle, self._idle = self._idle, []
+        for slot in idle:
+            slot.wake.release()
+        for thread in self._threads if wait else ():
+            thread.join()
+
+    def _run(self, job: Callable[[], object] | None) -> None:
+        slot = _Slot()
+        while job is not None:
+            try:
+                job()
+            except BaseException:
+                threading.excepthook(threading.ExceptHookArgs((*sys.exc_info(), threading.current_thread())))
+            with self._lock:
+                job = self._jobs.popleft() if self._jobs else None
+                if job is None and self._over:
+                    return
+                if job is None:
+                    self._idle.append(slot)
+            if job is None:
+                slot.wake.acquire()
+                job, slot.job = slot.job, None
+
+
+class _Slot:
+    """Where an idle thread finds its next job, once it can acquire `wake`; None means the end."""
+
+    __slots__ = ("job", "wake")
+
+    def __init__(self) -> None:
+        self.job: Callable[[], object] | None = None
+        self.wake = threading.Lock()
+        self.wake.acquire()
+
+
+class _LoopJob:
+    """A job whose end the loop is told. `LoopTaskExecutor.work` sets its fields: a call less for each job.
+
+    ended: is released when the job has ended, with `error`.
+    """
+
+    __slots__ = ("done", "ended", "error", "job", "loop")
+
+    job: Callable[[], object]
+    done: Done
+    loop: asyncio.AbstractEventLoop
+    ended: threading.Lock
+    error: BaseException | None
+
+    def run(self) -> None:
+        """Do the job."""
+        try:
+            self.job()
+        except BaseException as error:
+            self.error = error
+        self.ended.release()
+        with contextlib.suppress(RuntimeError):  # the loop is closed, so nobody waits any more
+            self.loop.call_soon_threadsafe(self.done, self.error)
+
+    def result(self) -> BaseException | None:
+        """Block until the job has ended; see `Job`."""
+        with self.ended:
+            return self.error
+
+
 class LoopTaskExecutor:
     """The task executor of a server: an asyncio loop and its worker threads."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, executor: Executor) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, threads: Threads) -> None:
         self._loop = loop
-        self._executor = executor
+        self._threads = threads
         # Runs a callback in the loop's next turn, with no Python call of ours in between.
         self.soon = cast("Callable[[Callable[[], None]], None]", loop.call_soon)
 
     def work(self, job: Callable[[], object], done: Done) -> Job:
         """Run `job` on a worker thread, then `done` on the loop."""
-        loop = self._loop
-
-        def run() -> BaseException | None:
-            error: BaseException | None = None
-            try:
-                job()
-            except BaseException as failure:
-                error = failure
-            with contextlib.suppress(RuntimeError):  # the loop is closed, so nobody waits any more
-                loop.call_soon_threadsafe(done, error)
-            return error
-
-        return self._executor.submit(run)
+        made = _LoopJob()
+        made.job, made.done, made.loop, made.error = job, done, self._loop, None
+        made.ended = threading.Lock()
+        made.ended.acquire()
+        self._threads.submit(made.run)
+        return made

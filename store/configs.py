@@ -15,11 +15,12 @@ import itertools
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from secrets import randbits
 from urllib.parse import unquote
 
+from ..protocol.lazy_dataclass import dataclass
 from .consumer import STATE, FileConsumer
 from .copies import COPY, CopyRead, read_copies, repair, write_copies
 from .errors import Damaged, NotFound
@@ -28,7 +29,7 @@ from .file.ownership import first_unused, own_files
 from .fs import Disk, FileSystem
 from .handles import Handles
 from .identity import ANYBODY, ForeignFilesError, Identity, new_identity
-from .meta_file import META, Document, MetaFacts, MetaFile, decode, directory_name, encode
+from .meta_file import META, Document, MetaFacts, MetaFile, decode, directory_name, encode, name_of
 
 _LOST = "lost.msgs"
 _STRANGE = "strange.msgs"
@@ -40,6 +41,7 @@ _TAKEN_AWAY = re.compile(r"\..+\.[0-9]+", re.DOTALL)  # a name that `_take_away`
 class StoredConfig:
     """One stream or consumer found on the disk: its document, or what is wrong with it.
 
+    name: its name; if the document cannot be read, what its folder tells of it (`name_of`).
     repaired: what was wrong with one of the document's two files, which was rewritten from the other.
     refused: whether `damage` is only that the disk refused to read it, so that a later attempt may succeed.
     """
@@ -201,14 +203,14 @@ class AccountDirectory:
                 if not _holds_data(self._fs, folder):
                     return None
                 missing = f"{path} is missing, and so is its copy"
-                return StoredConfig(unquote(entry), None, missing), MetaFacts()
+                return StoredConfig(name_of(entry), None, missing), MetaFacts()
             with suppress(OSError):  # a disk that is full must not keep it from being served
                 repair(self._fs, path, read)
             meta = read.value
             return StoredConfig(meta.name, meta.document, repaired=read.damage), meta.facts
         except (Damaged, OSError) as error:
             refused = isinstance(error, OSError)
-            return StoredConfig(unquote(entry), None, str(error), refused=refused), MetaFacts()
+            return StoredConfig(name_of(entry), None, str(error), refused=refused), MetaFacts()
 
     # -- streams
 
@@ -300,6 +302,8 @@ class AccountDirectory:
         """Open a stream's messages; see `FileStream`.
 
         A stream of the previous version gets its identity now, a new one when its document is written.
+        A stream with `cut_to_last_commit` syncs its commits at once, also where the disk delays syncs: its
+        owner has a log that ends where the commits begin.
         """
         folder = self._stream(stream)
         facts = self._facts_of(stream)
@@ -311,7 +315,7 @@ class AccountDirectory:
                 self.write_stream(stream, document)
         return FileStream(
             f"{folder}/msgs",
-            fs=self._fs,
+            fs=Disk() if cut_to_last_commit and self._fs.delays_sync else self._fs,
             handles=self._handles,
             on_damage=on_damage,
             cut_to_last_commit=cut_to_last_commit,

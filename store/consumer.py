@@ -19,9 +19,9 @@ taken for the consumer's.
 """
 
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Protocol
 
+from ..protocol.lazy_dataclass import dataclass
 from . import record
 from .consumer_state import ConsumerChange, ConsumerState, apply_change, copied, encode_change
 from .copies import COPY, UNREADABLE
@@ -174,6 +174,8 @@ def _read(fs: FileSystem, path: str) -> _Log | None:
 
 class _Commit:
     """One save of a `FileConsumer` on its way to the disk."""
+
+    little = prompt = False
 
     def __init__(self, store: "FileConsumer", saves: list[ConsumerState | ConsumerChange]) -> None:
         self._store = store

@@ -6,10 +6,12 @@ what differs. The cost depends on the change where that is known (`ConsumerChang
 """
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from struct import Struct
 from typing import Any, TypeVar
+
+from ..protocol.lazy_dataclass import dataclass
 
 T = TypeVar("T")
 Steps = Generator[None, None, T]

@@ -11,10 +11,10 @@ ends with a newline. Content without one comes from a version that made no copie
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from errno import EIO, EISDIR
 from typing import Generic, TypeVar
 
+from ..protocol.lazy_dataclass import dataclass
 from .errors import Damaged, NotFound
 from .fs import FileSystem, read_file, write_file, write_unsynced
 

@@ -7,7 +7,6 @@ POSIX promises, and no more. Data is durable after `sync`, and a name (created, 
 """
 
 import os
-import shutil
 from itertools import count
 from pathlib import Path
 from typing import Protocol
@@ -16,7 +15,12 @@ _STRANGE = ".strange"  # the end of a name that `set_aside` chooses
 
 
 class FileSystem(Protocol):
-    """What a store needs from a disk."""
+    """What a store needs from a disk.
+
+    delays_sync: whether `sync` returns at once for message files, which are synced later.
+    """
+
+    delays_sync: bool
 
     def open(self, path: str, *, create: bool = False) -> int:
         """Open a file for reading and writing, and return its descriptor."""
@@ -77,6 +81,8 @@ class FileSystem(Protocol):
 
 class Disk:
     """The real disk."""
+
+    delays_sync = False
 
     def open(self, path: str, *, create: bool = False) -> int:
         """Open a file for reading and writing, and return its descriptor."""
@@ -140,6 +146,8 @@ class Disk:
 
     def remove_tree(self, path: str) -> None:
         """Remove a directory and everything below it if it exists."""
+        import shutil  # here: it imports what compresses, and few servers remove a folder
+
         try:
             shutil.rmtree(path)
         except FileNotFoundError:

@@ -1,7 +1,7 @@
 """Identity: which stream or consumer a file belongs to.
 
 Each stream and each consumer gets a random number when it is created. Its meta file keeps the number, and its
-blocks, indexes, manifest and state repeat it. Promises: a file with another identity is never taken for the
+blocks, sidecars, manifest and state repeat it. Promises: a file with another identity is never taken for the
 owner's, whatever its name and place. It is renamed (`fs.set_aside`), not removed. Files of the previous
 version have no identity. They are the owner's only if the owner is known to be as old.
 """

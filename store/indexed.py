@@ -8,6 +8,7 @@ and the figures (`bytes`, `last_seq`, `last_time`). With them this class keeps t
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 
+from ..protocol.subject import has_wildcard
 from .errors import Damaged, NotFound
 from .message import StoredMessage
 from .sequences import Sequences
@@ -62,7 +63,7 @@ class IndexedStream:
         """Consume the sequences up to `last_seq` without a message."""
         raise NotImplementedError
 
-    def account_for(self, last_seq: int) -> None:
+    def mark_used(self, last_seq: int) -> None:
         """Consume sequences that are known to have been used, and report their messages as lost."""
         first = max(self.last_seq, last_seq - MOST_NAMED) + 1
         self._lost.update(dict.fromkeys(range(first, last_seq + 1), "known to others only"))
@@ -166,12 +167,14 @@ class IndexedStream:
 
     def last(self, filter_: str) -> StoredMessage | None:
         """Return the newest message that the filter matches, None if there is none."""
-        up_to = self.last_seq
-        while seq := self._index.last_seq((filter_,), up_to):
+        filters, up_to, index = (filter_,), self.last_seq, self._index
+        # A literal subject is mostly a key, and mostly has one message.
+        seq = index.last_seq(filters, up_to) if has_wildcard(filter_) else index.subject_last(filter_)
+        while seq:
             try:
                 return self._load(seq)
             except Damaged:
-                up_to = seq - 1
+                seq = index.last_seq(filters, seq - 1)
         return None
 
     def next_seq(self, filters: Sequence[str], from_seq: int) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from ..native import keep_messages
 from .errors import StoreClosed
 from .indexed import STEP, IndexedStream
 from .message import StoredMessage
@@ -35,17 +36,10 @@ class MemoryStream(IndexedStream):
         self._check_open()
         if time < self.last_time:
             self._time_fell = True
-        first = seq = self.last_seq + 1
-        stored = self._messages
-        size = 16 * len(messages)
-        for subject, header, body in messages:
-            stored[seq] = (subject, header, body, time)
-            octets = len(subject) if subject.isascii() else len(subject.encode("utf-8", "surrogateescape"))
-            size += octets + len(header) + len(body)
-            seq += 1
+        first = self.last_seq + 1
+        self.bytes += 16 * len(messages) + keep_messages(self._messages, messages, first, time)
         self._index.add_each(messages, first)
-        self.bytes += size
-        self.last_seq = seq - 1
+        self.last_seq = first + len(messages) - 1
         self.last_time = time
         return first
 

@@ -1,8 +1,8 @@
 """The format of a meta file, which makes a stream or a consumer exist.
 
-It has one line with the format, a CRC-32, the name, and the identity and place as JSON (`MetaFacts`), and
-then a JSON object, which is the caller's and is kept as it is. A file of the previous version has no
-identity.
+It has one line with the format, a CRC-32, the name, and `MetaFacts` as JSON (identity, account, stream,
+revision), and then a JSON object, which is the caller's and is kept as it is. A file of the previous version
+has no identity.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 from urllib.parse import quote, unquote
 from zlib import crc32
 
+from ..protocol.lazy_dataclass import dataclass
 from .errors import Damaged
 
 META = "meta.json"
@@ -71,6 +72,11 @@ def directory_name(name: str) -> str:
     if len(safe) > _LONGEST:
         safe = safe[: _LONGEST - 33] + "~" + hashlib.sha256(name.encode()).hexdigest()[:32]
     return safe or "%"
+
+
+def name_of(folder: str) -> str:
+    """Return the name that is encoded in a folder's name. What `directory_name` has cut stays cut."""
+    return unquote(folder)
 
 
 def encode(name: str, facts: MetaFacts, document: Document) -> bytes:

@@ -10,7 +10,6 @@ import re
 import sys
 from array import array
 from collections.abc import Iterable, Iterator
-from struct import Struct
 from typing import NamedTuple
 from zlib import crc32
 
@@ -28,11 +27,10 @@ ERASED = 5  # a former message, whose bytes are overwritten
 CHECKPOINT = 6  # a consumer's whole state
 DELTA = 7  # what changed in a consumer's state
 
-_ALL = Struct("<IBBHIIQq")
 _CANDIDATE = re.compile(rb"\xb5[\x01-\x07]", re.DOTALL)
 
 pack_fields, pack_checksum = records.pack_fields, records.pack_checksum
-unpack_all = _ALL.unpack_from
+unpack_all = records.unpack_all
 
 
 class BlockRecord(NamedTuple):
@@ -97,27 +95,14 @@ def reseal(record: bytes, seed: int) -> bytes:
     return pack_checksum(crc32(rest, seed)) + rest
 
 
-def read_fields(data: bytes, seed: int) -> tuple[int, int, int, int] | None:
-    """Return (subject size, header size, sequence, time) of one whole record.
-
-    None if `data` is not one, or is damaged.
-    """
-    if len(data) < FIXED:
-        return None
-    checksum, magic, _, subject, length, header, seq, time = unpack_all(data)
-    if (
-        magic == MAGIC
-        and length == len(data)
-        and FIXED + subject + header <= length
-        and crc32(data[4:], seed) == checksum
-    ):
-        return subject, header, seq, time
-    return None
-
-
 def is_valid(data: bytes, seed: int) -> bool:
     """Return whether `data` is one whole, undamaged record."""
-    return read_fields(data, seed) is not None
+    if len(data) < FIXED:
+        return False
+    checksum, magic, _, subject, length, header, _, _ = unpack_all(data)
+    if magic != MAGIC or length != len(data) or FIXED + subject + header > length:
+        return False
+    return crc32(data[4:], seed) == int(checksum)
 
 
 def decode_at(data: bytes, offset: int, seed: int) -> BlockRecord | None:

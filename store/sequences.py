@@ -15,12 +15,16 @@ CHUNK = 8192
 
 
 class Sequences:
-    """A sorted set of positive integers below 2**64 that mostly grows at its end and shrinks at its start."""
+    """A sorted set of positive integers below 2**64 that mostly grows at its end and shrinks at its start.
 
-    __slots__ = ("_chunks", "_head", "count")
+    chunks: the members in columns of type "Q", which `native.add_sequences` appends to.
+    count: how many members there are.
+    """
+
+    __slots__ = ("_head", "chunks", "count")
 
     def __init__(self, values: Iterable[int] = ()) -> None:
-        self._chunks: list[array[int]] = [array("Q")]
+        self.chunks: list[array[int]] = [array("Q")]
         self._head = 0  # members of the first chunk that have been removed
         self.count = 0
         self.extend(values)
@@ -29,27 +33,32 @@ class Sequences:
         return self.count
 
     def __iter__(self) -> Iterator[int]:
-        return chain(self._chunks[0][self._head :], *self._chunks[1:])
+        return chain(self.chunks[0][self._head :], *self.chunks[1:])
 
     def __contains__(self, seq: int) -> bool:
-        return seq > 0 and self.at_or_after(seq) == seq
+        if not self.count or seq <= 0:
+            return False
+        index = self._chunk_of(seq) if len(self.chunks) > 1 else 0
+        chunk = self.chunks[index]
+        offset = bisect_left(chunk, seq, self._head if index == 0 else 0)
+        return offset < len(chunk) and chunk[offset] == seq
 
     @property
     def first(self) -> int:
         """The smallest member, 0 if empty."""
-        return self._chunks[0][self._head] if self.count else 0
+        return self.chunks[0][self._head] if self.count else 0
 
     @property
     def last(self) -> int:
         """The greatest member, 0 if empty."""
-        return self._chunks[-1][-1] if self.count else 0
+        return self.chunks[-1][-1] if self.count else 0
 
     def append(self, seq: int) -> None:
         """Add a member that is greater than all others."""
-        chunk = self._chunks[-1]
+        chunk = self.chunks[-1]
         if len(chunk) >= CHUNK:
             chunk = array("Q")
-            self._chunks.append(chunk)
+            self.chunks.append(chunk)
         chunk.append(seq)
         self.count += 1
 
@@ -57,15 +66,15 @@ class Sequences:
         """Add members in ascending order, all greater than the present ones."""
         more = values if isinstance(values, array) else array("Q", values)
         if not self.count and len(more) <= CHUNK:
-            self._chunks, self._head, self.count = [more[:]], 0, len(more)
+            self.chunks, self._head, self.count = [more[:]], 0, len(more)
             return
         start = 0
         while start < len(more):
-            chunk = self._chunks[-1]
+            chunk = self.chunks[-1]
             room = CHUNK - len(chunk)
             if room <= 0:
                 chunk = array("Q")
-                self._chunks.append(chunk)
+                self.chunks.append(chunk)
                 room = CHUNK
             chunk.extend(more[start : start + room])
             start += room
@@ -73,7 +82,7 @@ class Sequences:
 
     def _chunk_of(self, seq: int) -> int:
         """Return the chunk where `seq` is or would be: the first whose last member is not below it."""
-        chunks = self._chunks
+        chunks = self.chunks
         if len(chunks) == 1 or seq <= chunks[0][-1]:
             return 0
         low, high = 1, len(chunks) - 1
@@ -91,37 +100,37 @@ class Sequences:
         """Return the smallest member that is not below `seq`, 0 if there is none."""
         if not self.count:
             return 0
-        index = self._chunk_of(seq) if len(self._chunks) > 1 else 0
-        chunk = self._chunks[index]
-        place = bisect_left(chunk, seq, self._head if index == 0 else 0)
-        return chunk[place] if place < len(chunk) else 0
+        index = self._chunk_of(seq) if len(self.chunks) > 1 else 0
+        chunk = self.chunks[index]
+        offset = bisect_left(chunk, seq, self._head if index == 0 else 0)
+        return chunk[offset] if offset < len(chunk) else 0
 
     def at_or_before(self, seq: int) -> int:
         """Return the greatest member that is not above `seq`, 0 if there is none."""
         if not self.count or seq < self.first:
             return 0
         index = self._chunk_of(seq)
-        chunk = self._chunks[index]
-        place = bisect_right(chunk, seq, self._head if index == 0 else 0)
-        if place > (self._head if index == 0 else 0):
-            return chunk[place - 1]
-        return self._chunks[index - 1][-1]
+        chunk = self.chunks[index]
+        offset = bisect_right(chunk, seq, self._head if index == 0 else 0)
+        if offset > (self._head if index == 0 else 0):
+            return chunk[offset - 1]
+        return self.chunks[index - 1][-1]
 
     def count_from(self, seq: int) -> int:
         """Count the members that are not below `seq`."""
         if not self.count:
             return 0
-        chunks = self._chunks
+        chunks = self.chunks
         index = self._chunk_of(seq) if len(chunks) > 1 else 0
         chunk = chunks[index]
-        place = bisect_left(chunk, seq, self._head if index == 0 else 0)
+        offset = bisect_left(chunk, seq, self._head if index == 0 else 0)
         if index * 2 >= len(chunks):
-            return sum(map(len, chunks[index + 1 :])) + len(chunk) - place
-        return self.count - (sum(map(len, chunks[:index])) + place - self._head)
+            return sum(map(len, chunks[index + 1 :])) + len(chunk) - offset
+        return self.count - (sum(map(len, chunks[:index])) + offset - self._head)
 
     def pop_first(self) -> int:
         """Remove the smallest member and return it. There must be one."""
-        chunk = self._chunks[0]
+        chunk = self.chunks[0]
         seq = chunk[self._head]
         self.count -= 1
         self._head += 1
@@ -131,7 +140,7 @@ class Sequences:
 
     def prepend(self, seq: int) -> None:
         """Add a member that is smaller than all others."""
-        chunk = self._chunks[0]
+        chunk = self.chunks[0]
         if self._head:
             self._head -= 1
             chunk[self._head] = seq
@@ -144,16 +153,16 @@ class Sequences:
         if not self.count:
             return False
         index = self._chunk_of(seq)
-        chunk = self._chunks[index]
+        chunk = self.chunks[index]
         head = self._head if index == 0 else 0
-        place = bisect_left(chunk, seq, head)
-        if place == len(chunk) or chunk[place] != seq:
+        offset = bisect_left(chunk, seq, head)
+        if offset == len(chunk) or chunk[offset] != seq:
             return False
         self.count -= 1
-        if index == 0 and place == head:
+        if index == 0 and offset == head:
             self._head += 1
         else:
-            del chunk[place]
+            del chunk[offset]
         if len(chunk) == (self._head if index == 0 else 0):
             self._drop_chunk(index)
         return True
@@ -163,20 +172,20 @@ class Sequences:
         before = self.count
         self.count = self.count_from(seq)
         if not self.count:
-            self._chunks = [array("Q")]
+            self.chunks = [array("Q")]
             self._head = 0
         elif self.count != before:
             index = self._chunk_of(seq)
-            place = bisect_left(self._chunks[index], seq, self._head if index == 0 else 0)
-            del self._chunks[:index]
-            self._head = place
+            offset = bisect_left(self.chunks[index], seq, self._head if index == 0 else 0)
+            del self.chunks[:index]
+            self._head = offset
         return before - self.count
 
     def _drop_chunk(self, index: int) -> None:
-        if len(self._chunks) == 1:
-            self._chunks[0] = array("Q")
+        if len(self.chunks) == 1:
+            self.chunks[0] = array("Q")
         else:
-            del self._chunks[index]
+            del self.chunks[index]
         if index == 0:
             self._head = 0
 
@@ -189,8 +198,8 @@ class Sequences:
         if not self.count:
             return
         expected = max(low, self.first)
-        for index in range(self._chunk_of(expected), len(self._chunks)):
-            chunk = self._chunks[index]
+        for index in range(self._chunk_of(expected), len(self.chunks)):
+            chunk = self.chunks[index]
             begin = bisect_left(chunk, expected, self._head if index == 0 else 0)
             left = len(chunk) - begin
             if left and chunk[-1] - expected >= left:
@@ -206,8 +215,8 @@ class Sequences:
         if not self.count:
             return
         start = self._chunk_of(low)
-        for index in range(start, len(self._chunks)):
-            chunk = self._chunks[index]
+        for index in range(start, len(self.chunks)):
+            chunk = self.chunks[index]
             if chunk[0] > high:
                 return
             head = self._head if index == 0 else 0

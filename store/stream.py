@@ -38,7 +38,14 @@ Octets = bytes  # another name, because `bytes` in `StreamStore` is a number
 
 
 class Commit(Protocol):
-    """What was buffered when `begin_commit` was called, on its way to the disk."""
+    """What was buffered when `begin_commit` was called, on its way to the disk.
+
+    little: whether `run` only writes a little, and syncs it once.
+    prompt: whether it is little, and `run` does not wait for that sync.
+    """
+
+    little: bool
+    prompt: bool
 
     @property
     def last_seq(self) -> int:
@@ -123,7 +130,7 @@ class StreamStore(Protocol):
         """
         ...
 
-    def account_for(self, last_seq: int) -> None:
+    def mark_used(self, last_seq: int) -> None:
         """Consume the sequences up to `last_seq`, which others know to have been used.
 
         Their messages, above `self.last_seq`, are lost, and `damaged()` includes them.
@@ -196,17 +203,18 @@ class StreamStore(Protocol):
         ...
 
     def preparing(self, filters: Sequence[str]) -> Iterator[None]:
-        """Prepare for questions about these filters, in steps of at most a few milliseconds.
+        """Prepare for queries about these filters, in steps of at most a few milliseconds.
 
-        Afterwards they cost O(log n). Without it the first may take long. Anything may happen between steps.
+        Afterwards they cost O(log n). Unprepared, the first query may take long. Anything may happen between
+        steps.
         """
         ...
 
     def matching(self, filters: Sequence[str]) -> Iterator[list[str]]:
         """Iterate over the subjects that the filters match: a list in each step, in order for each filter.
 
-        A subject that has a message all the time is listed once; others may be. Without a filter all subjects
-        are listed, in no order. The steps are as in `preparing`.
+        A subject that has messages throughout is listed once; others may or may not be. Without a filter all
+        subjects are listed, in no order. The steps are as in `preparing`.
         """
         ...
 

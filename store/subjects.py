@@ -15,6 +15,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+from ..native import add_sequences
 from ..protocol.subject import has_wildcard
 from .ordered import PIECE, OrderedNames
 from .sequences import Sequences
@@ -30,7 +31,6 @@ _SCATTER = 2_654_435_761  # 2**32 divided by the golden ratio: its multiples spr
 _AT_ONCE = 4096  # subjects entered in one call, during which no other thread can do anything
 RELEASED = 8192  # objects freed in one step
 _NO_VIEWS: tuple[FilterView, ...] = ()
-
 
 Heap = list[Any] | dict[Any, Any]
 
@@ -79,9 +79,20 @@ class SubjectIndex:
                 view.append(seq)
         return number
 
-    def add_each(self, messages: Iterable[tuple[str, bytes, bytes]], first: int) -> list[int]:
+    def add_each(self, messages: Sequence[tuple[str, bytes, bytes]], first: int) -> "array[int]":
         """Add messages (subject, header, body), with sequences from `first` on. Return the subjects' ids."""
-        return [self.add(message[0], seq) for seq, message in enumerate(messages, first)]
+        numbers = array("I")
+        start, count = 0, len(messages)
+        while start < count:
+            stop = add_sequences(self.ids, self._by_number, messages, start, first, numbers)
+            self.live.extend(range(first + start, first + stop))
+            for place in range(start, stop) if self._views else ():
+                for view in self._groups[numbers[place]]:
+                    view.append(first + place)
+            if stop < count:
+                numbers.append(self.add(messages[stop][0], first + stop))
+            start = stop + 1
+        return numbers
 
     def adopt(self, ids: dict[str, int], seqs: "list[int | array[int]]") -> None:
         """Take over the subjects of a recovered store, with ids from 0 on. The caller fills `live`.

@@ -228,10 +228,10 @@ class SequenceGather:
         """Add existing sequences, in any order."""
         base, buckets = self._base, self._buckets
         for seq in seqs:
-            place = (seq - base) // CHUNK
-            bucket = buckets.get(place)
+            chunk = (seq - base) // CHUNK
+            bucket = buckets.get(chunk)
             if bucket is None:
-                buckets[place] = [seq]
+                buckets[chunk] = [seq]
             else:
                 bucket.append(seq)
 
@@ -239,8 +239,8 @@ class SequenceGather:
         """Sort everything into `into`, in steps. It is complete only when the iterator ends."""
         late = self._late = Sequences()
         gone, size = self.gone, 0
-        for place in sorted(self._buckets):
-            bucket = self._buckets.pop(place)
+        for chunk in sorted(self._buckets):
+            bucket = self._buckets.pop(chunk)
             bucket.sort()
             into.extend(bucket)
             size += len(bucket) + 8

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
+from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 from lib import prepare, reference
 from lib.callbacks import EVERYWHERE, FILE, Callbacks, check
@@ -19,7 +22,8 @@ from lib.process import ServerProcess
 from pyjs.pipeline import java
 
 NUMBERS = itertools.count(1)
-LONG = {"walkthroughs", "trust"}  # folders
+TRIES = pytest.StashKey[int]()  # how often a test may be tried
+LONG = {"walkthroughs", "trust", "packaging", "durability"}  # folders
 # Spark puts its Python sources, zipped, before the same ones that are installed: each process it starts would
 # compile them again, for a second.
 PYTHON = """\
@@ -30,7 +34,7 @@ exec {python} "$@"
 
 # What an example costs is no promise of ours, and on a busy machine ten times as much.
 settings.register_profile(
-    "pyjs", settings.default, max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "pyjs", settings.default, max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("soak", settings.get_profile("pyjs"), max_examples=2000)  # for `make soak`
 settings.load_profile("pyjs")
@@ -40,6 +44,37 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 prepare.write_to_memory()
 # Who starts this in the background of a shell without job control has its children ignore Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Have the collector of cycles leave alone what is collected: modules and items, all as long as the run.
+
+    To walk over them again and again is a fourth of the time in which they are collected.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Have each worker collect a folder from another place on.
+
+    Each worker collects everything. In a fresh clone, four that go the same way would each compile each file
+    at the same time; so each finds most of them compiled by the others. Items are put in order afterwards.
+    """
+    report = yield
+    if isinstance(collector, pytest.Dir) and report.result:
+        number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+        start = len(report.result) * number // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+        report.result = report.result[start:] + report.result[:start]
+    return report
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -52,10 +87,46 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         others = "needs_java" in getattr(item, "fixturenames", ())
         if others or ("reference" in item.name.partition("[")[2] and not missing):
-            item.add_marker(pytest.mark.flaky(reruns=1))
+            item.stash[TRIES] = 3
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.timeout(600))  # its processes start by the dozen
     items.sort(key=_turn)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+    """Run a test, and again while it fails and has tries left.
+
+    Each further try gets servers of its own: a failure may leave those of the module in any state.
+
+    A worker reports of a test that passes its call alone, not its setup and teardown: to send and take up
+    the reports of a run is more work than a thousand of its tests.
+    """
+    every = item.config.getoption("durations") is not None or not hasattr(item.config, "workerinput")
+    for left in reversed(range(item.stash.get(TRIES, 1))):
+        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        reports = runtestprotocol(item, nextitem=nextitem, log=False)
+        passed = all(report.passed for report in reports)
+        failed = any(report.failed for report in reports)
+        if failed:
+            end = partial(item.session._setupstate.teardown_exact, item.session)  # type: ignore[arg-type]
+            reports.append(
+                pytest.TestReport.from_item_and_call(item, pytest.CallInfo.from_call(end, "teardown"))
+            )
+        for report in reports:
+            if left and report.failed:
+                report.outcome = "rerun"  # type: ignore[assignment]
+            if every or report.when == "call" or not passed:
+                item.ihook.pytest_runtest_logreport(report=report)
+        item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        if not failed:
+            break
+    return True
+
+
+def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] | None:
+    """Count the tries that are followed by another one."""
+    return ("rerun", "R", "RERUN") if report.outcome == "rerun" else None  # type: ignore[comparison-overlap]
 
 
 def _missing_reference() -> str:
@@ -76,14 +147,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.line(f"{missing}. Without it, only tests of pyjs alone can pass.")
 
 
-def _turn(item: pytest.Item) -> int:
+def _turn(item: pytest.Item) -> tuple[int, Path]:
     """Spark's tests first, and so all in the first worker's first share: a session is started once.
 
     Then those that take a minute each: whoever came to one last would have the others wait for it.
     """
     if "spark" in getattr(item, "fixturenames", ()):
-        return 0
-    return 1 if LONG & set(item.path.parts) else 2
+        return 0, item.path
+    return (1 if LONG & set(item.path.parts) else 2), item.path
 
 
 @pytest.fixture(params=["reference", "pyjs"])

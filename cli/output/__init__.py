@@ -41,12 +41,12 @@ from .columns import (
     TIME,
     WORD,
     Column,
+    FilledTable,
     Grid,
     Record,
-    Rows,
     Table,
 )
-from .options import listing, shape_of, showing
+from .options import json_before, listing, shape_of, showing
 from .result import drawn, is_asked_for, is_for_people, show, show_page
 
 __all__ = (
@@ -61,14 +61,15 @@ __all__ = (
     "TIME",
     "WORD",
     "Column",
+    "FilledTable",
     "Grid",
     "Record",
-    "Rows",
     "Shape",
     "Table",
     "drawn",
     "is_asked_for",
     "is_for_people",
+    "json_before",
     "listing",
     "shape_of",
     "show",

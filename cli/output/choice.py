@@ -1,15 +1,16 @@
 """What the user of a command chose, and what the command prints.
 
-The options (`options.py`) fill in the `Choice` of a run; whoever shows a result reads it.
+The options (`options.py`) fill in the `OutputChoice` of a run; whoever shows a result reads it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import click
 
+from ...protocol.lazy_dataclass import dataclass
 from .columns import Table
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ class Shape:
     legacy: str = ""
 
 
-@dataclass
-class Choice:
+@dataclass()
+class OutputChoice:
     """What the user chose: a format or a template, and how a watch goes on."""
 
     format: str = ""
@@ -46,11 +47,11 @@ class Choice:
     shape: Shape = field(default_factory=Shape)
 
 
-def chosen() -> Choice:
+def chosen() -> OutputChoice:
     """Return what was chosen in the run; outside of a command, a table."""
     context = click.get_current_context(silent=True)
     if context is None:
-        return Choice()
-    found = context.meta.setdefault(KEY, Choice())
-    assert isinstance(found, Choice)
+        return OutputChoice()
+    found = context.meta.setdefault(KEY, OutputChoice())
+    assert isinstance(found, OutputChoice)
     return found

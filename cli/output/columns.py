@@ -1,8 +1,8 @@
 """What a list is made of: its columns, declared once, and the rows that a command fills in.
 
 A `Table` is declared by a module, beside the command that shows it: the field names that scripts see, the
-headings that people see, and the kind of each value. `Table.of` makes `Rows` of records. A record is a dict
-by field name, with values as JSON has them: a size is a number of bytes, a span of time a number of
+headings that people see, and the kind of each value. `Table.of` makes a `FilledTable` of records. A record is
+a dict by field name, with values as JSON has them: a size is a number of bytes, a span of time a number of
 nanoseconds, a moment an RFC 3339 text. How a value reads in a table follows from its kind.
 
 Promises: nothing here looks at the terminal, and nothing is imported that a page of help does not need.
@@ -11,9 +11,10 @@ Promises: nothing here looks at the terminal, and nothing is imported that a pag
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
+from ...protocol.lazy_dataclass import dataclass
 from .. import words
 
 Record = Mapping[str, Any]
@@ -71,7 +72,9 @@ class Column:
     wide: only `-o wide` and the formats for programs have it.
     optional: a table without any such value does not have the column.
     silent: cells that say nothing: a column with nothing else gives way first when there is no room.
+    nullable: whether a record may have no value, which is null in JSON.
     same: a column with the same cell in each row says nothing either, as the cluster of all servers.
+    main: what the table is looked at for: it is shortened after all others, and others go before it.
     """
 
     field: str
@@ -82,6 +85,8 @@ class Column:
     optional: bool = False
     silent: tuple[str, ...] = ("",)
     same: bool = False
+    nullable: bool = False
+    main: bool = False
 
     def cell(self, record: Record, *, raw: bool = False) -> str:
         """Return the value of a record as people read it; empty if it has none.
@@ -121,9 +126,9 @@ class Table:
         title: str | None = None,
         footer: Mapping[str, object] | None = None,
         cells: Sequence[Sequence[str]] | None = None,
-        drawn: Rows | None = None,
+        drawn: FilledTable | None = None,
         raw: bool = False,
-    ) -> Rows:
+    ) -> FilledTable:
         """Return the table filled with records.
 
         footer: texts below the columns, by field.
@@ -131,7 +136,7 @@ class Table:
         drawn: what people see in place of this table, if it is laid out quite otherwise.
         raw: whether people see numbers and sizes as digits, and spans as servers write them.
         """
-        return Rows(
+        return FilledTable(
             self,
             list(records),
             self.title if title is None else title,
@@ -143,7 +148,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Rows:
+class FilledTable:
     """A table with its rows, ready to be shown."""
 
     table: Table
@@ -151,7 +156,7 @@ class Rows:
     title: str
     footer: Mapping[str, str] = field(default_factory=dict)
     cells: Sequence[Sequence[str]] | None = None
-    drawn: Rows | None = None
+    drawn: FilledTable | None = None
     raw: bool = False
 
     def values(self) -> list[dict[str, Any]]:
@@ -173,9 +178,9 @@ class Rows:
             self.title, list(columns), [column.title for column in columns], [list(row) for row in body], last
         )
         shown = [
-            place
-            for place, column in enumerate(columns)
-            if wide or not (column.wide or (column.optional and grid.says_nothing(place)))
+            index
+            for index, column in enumerate(columns)
+            if wide or not (column.wide or (column.optional and grid.says_nothing(index)))
         ]
         return grid.only(shown)
 
@@ -190,19 +195,19 @@ class Grid:
     rows: list[list[str]]
     footer: list[str] = field(default_factory=list)
 
-    def only(self, places: Sequence[int]) -> Grid:
+    def only(self, indexes: Sequence[int]) -> Grid:
         """Return the same with these columns only."""
         return replace(
             self,
-            columns=[self.columns[place] for place in places],
-            headings=[self.headings[place] for place in places],
-            rows=[[row[place] for place in places] for row in self.rows],
-            footer=[self.footer[place] for place in places] if self.footer else [],
+            columns=[self.columns[index] for index in indexes],
+            headings=[self.headings[index] for index in indexes],
+            rows=[[row[index] for index in indexes] for row in self.rows],
+            footer=[self.footer[index] for index in indexes] if self.footer else [],
         )
 
-    def says_nothing(self, place: int) -> bool:
+    def says_nothing(self, index: int) -> bool:
         """Return whether a column has nothing to say in any row."""
-        column, cells = self.columns[place], {row[place] for row in self.rows}
+        column, cells = self.columns[index], {row[index] for row in self.rows}
         return cells <= {"", *column.silent} or (column.same and len(cells) == 1)
 
 
@@ -210,6 +215,6 @@ def plain(
     title: str, headings: Sequence[str], rows: Iterable[Sequence[object]], footer: Sequence[object] | None
 ) -> Grid:
     """Return a grid of texts that nobody declared: the first column is one of names."""
-    columns = [Column("", text, TEXT if place else NAME) for place, text in enumerate(headings)]
+    columns = [Column("", text, TEXT if index else NAME) for index, text in enumerate(headings)]
     body = [[str(cell) for cell in row] for row in rows]
     return Grid(title, columns, list(headings), body, [str(cell) for cell in footer] if footer else [])

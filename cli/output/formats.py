@@ -15,7 +15,7 @@ from typing import Any
 
 from .. import words
 from ..errors import UsageError
-from .columns import Grid, Rows
+from .columns import FilledTable, Grid
 from .layout import clean
 
 TABLE, WIDE, JSON, NDJSON, YAML, CSV, MD, NAME = (
@@ -37,7 +37,7 @@ SHOWN: dict[str, Callable[[Any], str]] = {
     "time": words.when,
 }
 
-# JSON escapes the control characters below the blank; a terminal obeys these too.
+# The control characters that terminals obey and json.dumps leaves as they are.
 _CONTROL = re.compile("[\x7f-\x9f]")
 
 
@@ -100,13 +100,13 @@ def flattened(document: Any, path: str = "") -> Iterable[tuple[str, Any]]:
         for key, value in document.items():
             yield from flattened(value, f"{path}.{key}" if path else str(key))
     elif isinstance(document, list) and document:
-        for place, value in enumerate(document):
-            yield from flattened(value, f"{path}.{place}" if path else str(place))
+        for index, value in enumerate(document):
+            yield from flattened(value, f"{path}.{index}" if path else str(index))
     else:
         yield path, document
 
 
-def of_tables(tables: Sequence[Rows], *, several: bool) -> Any:
+def of_tables(tables: Sequence[FilledTable], *, several: bool) -> Any:
     """Return tables as one document: a list of records, or an object of such lists."""
     if not several:
         return tables[0].values()
@@ -114,10 +114,12 @@ def of_tables(tables: Sequence[Rows], *, several: bool) -> Any:
 
 
 class _Template(string.Formatter):
-    """`str.format` on documents: a field is a path of keys and places, `state.messages`, `subjects.0`.
+    """A template such as `{config.name}: {state.bytes:size}`, filled in from a document.
 
-    It reads dicts and lists, nothing else: no attribute of a Python object, no call. After the colon stands
-    what `str.format` knows, or `size`, `number`, `span` or `time`, as tables show them, or `json`.
+    A field is a path through dicts and lists: keys and positions, joined by dots (`state.messages`,
+    `subjects.0`). It never reads an attribute of a Python object, as `str.format` would, and calls nothing.
+    The text after a colon is a format of `str.format`, or one of these: `size`, `number`, `span` and `time`
+    show a value as tables do, `json` shows it as JSON.
     """
 
     def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, str]:
@@ -147,7 +149,7 @@ class _Template(string.Formatter):
         return str(super().format_field(value, format_spec))
 
 
-def templated(template: str, records: Iterable[Mapping[str, Any]], known: Sequence[str] = ()) -> str:
+def templated(template: str, records: Iterable[Mapping[str, Any]], known: Sequence[str] = ()) -> list[str]:
     """Return a line for each record: the template with its fields filled in.
 
     known: the fields of a list; others are an error.
@@ -161,6 +163,6 @@ def templated(template: str, records: Iterable[Mapping[str, Any]], known: Sequen
         for name in names:
             if known and name not in known:
                 raise UsageError(f'--template: there is no field "{name}"', f"there are {', '.join(known)}")
-        return "\n".join(form.vformat(text, (), {"record": record}) for record in records)
+        return [form.vformat(text, (), {"record": record}) for record in records]
     except (ValueError, TypeError, AttributeError, KeyError) as error:
         raise UsageError(f"--template: {error}", "an example: '{name} {bytes:size}'") from None

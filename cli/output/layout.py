@@ -3,7 +3,8 @@
 `draw` takes the texts of a table and the width it may have. Promises: without a width every cell is whole.
 With one, no line is wider. Columns that say nothing go first; then headings are broken at blanks, texts are
 shortened at their end and names in the middle, with `…` where something is missing. Numbers are never
-shortened: if they do not fit, their column goes, and a line below the table says which ones went.
+shortened: if they do not fit, their column goes, and a line below the table says which ones went. The main
+column is whole as long as another one can give way.
 Control characters of a cell never reach the terminal.
 """
 
@@ -16,6 +17,7 @@ from .columns import END, MIDDLE, Grid
 
 ROUNDED, DOUBLE = "╭─┬╮│├┼┤╰┴╯", "╔═╦╗║╠╬╣╚╩╝"
 MARK = "…"
+LEAST_HEADING = 5  # of the characters of a word, so that it can still be guessed
 LEAST = 10  # characters of a shortened name or text, while other columns can give way
 
 # What a name or an error from elsewhere must not do: move the cursor, break a row, or turn the line round.
@@ -51,10 +53,10 @@ def _head(text: str, width: int) -> str:
     if text.isascii():
         return text[:width]
     taken = 0
-    for place, letter in enumerate(text):
+    for index, letter in enumerate(text):
         taken += width_of(letter)
         if taken > width:
-            return text[:place]
+            return text[:index]
     return text
 
 
@@ -103,11 +105,10 @@ def _boxed(
     tl, rule, tee, tr, bar, left, cross, right, bl, foot, br = tuple(box)
     edge = scheme(bar)
 
-    def line(cells: Sequence[str], columns: Sequence[int] = widths) -> str:
+    def line(cells: Sequence[str], clips: Sequence[str]) -> str:
         parts = []
-        for column, (cell, width) in enumerate(zip(cells, columns, strict=True)):
-            where = grid.columns[column].kind.clip if columns is widths else END
-            text = shortened(cell, width, where)
+        for cell, width, clip in zip(cells, widths, clips, strict=True):
+            text = shortened(cell, width, clip)
             parts.append(f" {text}{' ' * (width - width_of(text))} ")
         return edge + edge.join(parts) + edge
 
@@ -116,17 +117,18 @@ def _boxed(
 
     lines = []
     inner = _total(widths) - 2
+    words, values = [END] * len(widths), [column.kind.clip for column in grid.columns]
     if title:
         space = inner - width_of(title)
         centred = " " * (space // 2) + title + " " * (space - space // 2)
         lines += [scheme(tl + rule * inner + tr), edge + centred + edge]
     lines.append(ruled(left, tee, right) if title else ruled(tl, tee, tr))
     for number in range(max(map(len, headings), default=1)):
-        lines.append(line([words[number] if number < len(words) else "" for words in headings]))
+        lines.append(line([parts[number] if number < len(parts) else "" for parts in headings], words))
     lines.append(ruled(left, cross, right))
-    lines += [line(row) for row in grid.rows]
+    lines += [line(row, values) for row in grid.rows]
     if grid.footer:
-        lines += [ruled(left, cross, right), line(grid.footer)]
+        lines += [ruled(left, cross, right), line(grid.footer, words)]
     return [*lines, ruled(bl, foot, br)]
 
 
@@ -137,7 +139,7 @@ def _total(widths: Sequence[int]) -> int:
 def _cells(grid: Grid) -> list[int]:
     """Return the width of each column's widest cell, without its heading."""
     rows = [*grid.rows, *([grid.footer] if grid.footer else [])]
-    return [max((width_of(row[place]) for row in rows), default=0) for place in range(len(grid.columns))]
+    return [max((width_of(row[index]) for row in rows), default=0) for index in range(len(grid.columns))]
 
 
 def _natural(grid: Grid) -> list[int]:
@@ -146,11 +148,11 @@ def _natural(grid: Grid) -> list[int]:
 
 def _fitted(grid: Grid, limit: int) -> tuple[Grid, list[int], list[str]]:
     """Return what fits into `limit`: the grid, its widths, and the titles of columns that had to go."""
-    for place in range(len(grid.columns) - 1, 0, -1):
+    for index in range(len(grid.columns) - 1, 0, -1):
         if _total(_natural(grid)) <= limit:
             break
-        if grid.says_nothing(place):
-            grid = grid.only([each for each in range(len(grid.columns)) if each != place])
+        if grid.says_nothing(index):
+            grid = grid.only([each for each in range(len(grid.columns)) if each != index])
     gone: list[str] = []
     while True:
         natural = _natural(grid)
@@ -160,43 +162,49 @@ def _fitted(grid: Grid, limit: int) -> tuple[Grid, list[int], list[str]]:
         _narrow(grid, widths, limit, END)
         _narrow(grid, widths, limit, MIDDLE)
         _clip_headings(widths, cells, limit)
+        others = [index for index, column in enumerate(grid.columns) if index and not column.main]
+        if not others:
+            _narrow(grid, widths, limit, END, main=True)
+            _narrow(grid, widths, limit, MIDDLE, main=True)
         if _total(widths) <= limit or len(widths) == 1:
             break
-        gone.insert(0, grid.headings[-1])
-        grid = grid.only(range(len(grid.columns) - 1))
+        going = others[-1] if others else len(widths) - 1
+        gone.insert(0, grid.headings[going])
+        grid = grid.only([index for index in range(len(grid.columns)) if index != going])
     if _total(widths) > limit:
         widths = [max(1, limit - 4)]
-    for place, width in enumerate(natural):  # what is left over makes headings whole again
+    for index, width in enumerate(natural):  # what is left over makes headings whole again
         spare = limit - _total(widths)
-        if width - widths[place] <= spare:
-            widths[place] = width
+        if width - widths[index] <= spare:
+            widths[index] = width
     return grid, widths, gone
 
 
-def _narrow(grid: Grid, widths: list[int], limit: int, clip: str) -> None:
+def _narrow(grid: Grid, widths: list[int], limit: int, clip: str, *, main: bool = False) -> None:
     """Take from the widest columns that are shortened so until the table fits, but leave LEAST of each."""
-    elastic = [place for place, column in enumerate(grid.columns) if column.kind.clip == clip]
+    columns = enumerate(grid.columns)
+    elastic = [index for index, each in columns if each.kind.clip == clip and each.main == main]
     while _total(widths) > limit:
-        wide = [place for place in elastic if widths[place] > LEAST]
+        wide = [index for index in elastic if widths[index] > LEAST]
         if not wide:
             return
-        ranked = sorted({widths[place] for place in wide}, reverse=True)
-        most = [place for place in wide if widths[place] == ranked[0]]
+        ranked = sorted({widths[index] for index in wide}, reverse=True)
+        most = [index for index in wide if widths[index] == ranked[0]]
         floor = max(LEAST, ranked[1] if len(ranked) > 1 else LEAST)
         excess = _total(widths) - limit
         step = min(ranked[0] - floor, -(-excess // len(most)))
-        for place in most:
-            widths[place] -= min(step, max(0, _total(widths) - limit))
+        for index in most:
+            widths[index] -= min(step, max(0, _total(widths) - limit))
 
 
 def _clip_headings(widths: list[int], cells: Sequence[int], limit: int) -> None:
     """Take from columns whose heading is wider than their cells, until the table fits."""
     while _total(widths) > limit:
-        slack = [(widths[place] - max(cells[place], 4), place) for place in range(len(widths))]
-        most, place = max(slack)
+        slack = [(width - max(cells[index], LEAST_HEADING), index) for index, width in enumerate(widths)]
+        most, index = max(slack)
         if most <= 0:
             return
-        widths[place] -= 1
+        widths[index] -= 1
 
 
 def _broken(heading: str, width: int) -> list[str]:

@@ -13,9 +13,8 @@ from typing import Any
 
 import click
 
-from ..errors import UsageError
 from ..param import DURATION, Whole
-from .choice import KEY, SECOND, Choice, Shape, chosen
+from .choice import KEY, SECOND, OutputChoice, Shape, chosen
 from .columns import Table
 
 FORMATS = ("table", "wide", "json", "ndjson", "yaml", "csv", "md", "name")
@@ -88,6 +87,14 @@ def _options(taken: set[str], *, watch: bool) -> list[Callable[..., Any]]:
     return found
 
 
+def json_before(callback: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `-j/--json` to a group: it may stand before its commands, as in `server account --json info`."""
+    made: Callable[..., Any] = _option(("-j", "--json"), "json", "Produce JSON output.", is_flag=True)(
+        callback
+    )
+    return made
+
+
 def _free(taken: set[str], *spellings: str) -> tuple[str, ...]:
     return tuple(each for each in spellings if each not in taken)
 
@@ -95,7 +102,7 @@ def _free(taken: set[str], *spellings: str) -> tuple[str, ...]:
 def _option(spellings: tuple[str, ...], name: str, text: str, **more: Any) -> Callable[..., Any]:
     def file(context: click.Context, _param: click.Parameter, value: Any) -> None:
         if value:
-            setattr(context.meta.setdefault(KEY, Choice()), name, value)
+            setattr(context.meta.setdefault(KEY, OutputChoice()), name, value)
 
     attributes = {"expose_value": False, "callback": file, "help": text, **more}
     return click.option(*spellings, f"output_{name}", **attributes)
@@ -117,11 +124,9 @@ class _Interval(Whole):
 _INTERVAL = _Interval()
 
 
-async def _watched(callback: Callable[..., Awaitable[None]], choice: Choice, given: dict[str, Any]) -> None:
+async def _watched(
+    callback: Callable[..., Awaitable[None]], choice: OutputChoice, given: dict[str, Any]
+) -> None:
     from .watch import watched
 
-    if choice.format in ("csv", "yaml", "md"):
-        raise UsageError(
-            f"--watch does not go with -o {choice.format}", "-o ndjson has a line for each record"
-        )
     await watched(callback, choice, given)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -14,8 +14,8 @@ import click
 from ..errors import CliError, warn
 from ..flags import session
 from . import formats, layout, terminal
-from .choice import Choice, chosen
-from .columns import Grid, Rows
+from .choice import OutputChoice, chosen
+from .columns import FilledTable, Grid
 
 DRAWN = {"md": "md", "markdown": "md", "csv": "csv", "tsv": "tsv"}  # values of NATS_TABLE_FORMAT
 
@@ -33,11 +33,11 @@ def is_asked_for() -> bool:
 
 
 def show(
-    *tables: Rows,
+    *tables: FilledTable,
     document: object = None,
     before: str = "",
     after: str = "",
-    aside: Rows | None = None,
+    aside: FilledTable | None = None,
     text: str = "",
 ) -> None:
     """Show tables, the first of which is what the command is named after.
@@ -58,17 +58,18 @@ def show(
         shape = formats.of_tables(tables, several=several) if document is None else document
         _write(formats.as_json(shape))
     elif choice.template:
-        _write(formats.templated(choice.template, main.values(), fields))
+        _write_lines(formats.templated(choice.template, main.values(), fields))
     elif choice.format == formats.JSON:
         _write(formats.as_json(formats.of_tables(tables, several=several)))
     elif choice.format == formats.YAML:
         _write(formats.as_yaml(formats.of_tables(tables, several=several)))
     elif choice.format == formats.NDJSON:
-        _write("\n".join(formats.as_json(each, indent=None) for each in main.values()))
+        _write_lines(formats.as_json(each, indent=None) for each in main.values())
     elif choice.format == formats.CSV:
         _write(formats.as_csv(fields, main.values()))
     elif choice.format == formats.NAME:
-        _write("\n".join(layout.clean(str(each.get(main.table.key, ""))) for each in main.values()))
+        names = (layout.clean(str(each.get(main.table.key, ""))) for each in main.values())
+        _write_lines(name for name in names if name)  # a step of an explanation may have none
     elif choice.format == formats.MD:
         _write("\n\n".join(formats.as_markdown(each.texts(wide=True)) for each in tables if _is_drawn(each)))
     elif text:
@@ -77,11 +78,13 @@ def show(
         _draw(tables, choice, before, after, aside)
 
 
-def _is_drawn(rows: Rows) -> bool:
+def _is_drawn(rows: FilledTable) -> bool:
     return bool(rows.records) or rows.table.empty is None
 
 
-def _draw(tables: Sequence[Rows], choice: Choice, before: str, after: str, aside: Rows | None) -> None:
+def _draw(
+    tables: Sequence[FilledTable], choice: OutputChoice, before: str, after: str, aside: FilledTable | None
+) -> None:
     wide = choice.format == formats.WIDE
     parts = [before] if before and choice.screen is None else []
     missing = [aside] if aside is not None and aside.records else []
@@ -91,13 +94,20 @@ def _draw(tables: Sequence[Rows], choice: Choice, before: str, after: str, aside
         elif rows.table.empty and not missing:
             parts.append(rows.table.empty)
     parts += [after] if after else []
-    _write("\n".join(parts), wide=wide)
+    if parts:
+        _write("\n".join(parts), wide=wide)
 
 
-def show_page(document: Mapping[str, Any], text: str, *, name: str = "", legacy: object = None) -> None:
-    """Show a document: for people as the page `text`, for programs as it is.
+def show_page(
+    document: Mapping[str, Any],
+    text: str | None,
+    *,
+    name: str | Sequence[str] = "",
+    legacy: object = None,
+) -> None:
+    """Show a document: for people as the page `text` (None: not at all), for programs as it is.
 
-    name: what `-o name` prints.
+    name: what `-o name` prints; several names are a line each.
     legacy: what `--json` prints, where `nats` has a shape of its own.
     """
     choice = chosen()
@@ -105,7 +115,7 @@ def show_page(document: Mapping[str, Any], text: str, *, name: str = "", legacy:
     if choice.json:
         _write(formats.as_json(document if legacy is None else legacy))
     elif choice.template:
-        _write(formats.templated(choice.template, [document]))
+        _write_lines(formats.templated(choice.template, [document]))
     elif choice.format == formats.JSON:
         _write(formats.as_json(document))
     elif choice.format == formats.YAML:
@@ -115,23 +125,28 @@ def show_page(document: Mapping[str, Any], text: str, *, name: str = "", legacy:
     elif choice.format == formats.CSV:
         _write(formats.as_csv(("field", "value"), pairs))
     elif choice.format == formats.NAME:
-        _write(layout.clean(name))
+        _write_lines(layout.clean(each) for each in ([name] if isinstance(name, str) else name))
     elif choice.format == formats.MD or (not choice.format and os.environ.get("LLMFORMAT") == "1"):
         rows = [[str(each["field"]), formats.as_json(each["value"])] for each in pairs]
-        _write(formats.as_markdown(Grid(name, [], ["Field", "Value"], rows)))
-    else:
-        _write(text, wide=choice.format == formats.WIDE, blank=True)
+        title = name if isinstance(name, str) else ""
+        _write(formats.as_markdown(Grid(title, [], ["Field", "Value"], rows)))
+    elif text is not None:
+        _write(text, wide=choice.format == formats.WIDE)
 
 
-def _write(text: str, *, wide: bool = False, blank: bool = False) -> None:
-    """Write a result; in a watch, over the one before.
+def _write_lines(lines: Iterable[str]) -> None:
+    """Write a line for each record; nothing if there are none."""
+    found = list(lines)
+    if found:
+        _write("\n".join(found))
 
-    blank: write an empty text, too, as an empty line.
-    """
+
+def _write(text: str, *, wide: bool = False) -> None:
+    """Write a result; in a watch, over the one before."""
     screen = chosen().screen
     if screen is not None:
         screen.draw(text)
-    elif text or blank:
+    else:
         terminal.write(text, wide=wide)
 
 
@@ -153,7 +168,7 @@ def drawn(grid: Grid, *, form: str = "") -> str:
         return f"{layout.clean(grid.title)}\n{text}" if grid.title else text
     scheme = _scheme()
     coloured = None
-    if scheme not in ("", "double", "rounded") and terminal.is_one() and not os.environ.get("NO_COLOR"):
+    if scheme not in ("", "double", "rounded") and terminal.is_terminal() and not os.environ.get("NO_COLOR"):
 
         def coloured(text: str) -> str:
             return click.style(text, fg=scheme)

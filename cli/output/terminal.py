@@ -1,16 +1,13 @@
 """The terminal that stdout is, if it is one: its size, a pager for long texts, and a screen that is redrawn.
 
-Promises: in a pipe there is no width, no pager and no escape sequence. A pager that cannot be started is done
-without. Whatever ends a watch, the terminal wraps its lines as before.
+Promises: in a pipe there is no width, no pager and no escape sequence. If the pager cannot be
+started, the text is printed directly. Whatever ends a watch, the terminal wraps its lines as before.
 """
 
 from __future__ import annotations
 
 import os
-import shlex
-import shutil
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,7 +20,7 @@ PAGER = ("PYJS_PAGER", "PAGER")  # the first one that is set decides; empty or `
 UNUSABLE = ("dumb", "")  # values of TERM that say nothing moves the cursor
 
 
-def is_one() -> bool:
+def is_terminal() -> bool:
     """Return whether stdout is a terminal."""
     return sys.stdout.isatty()
 
@@ -42,7 +39,7 @@ def width() -> int | None:
     given = flags.session().columns
     if given:
         return given
-    return size().columns if is_one() else None
+    return size().columns if is_terminal() else None
 
 
 def write(text: str, *, wide: bool = False) -> None:
@@ -50,7 +47,7 @@ def write(text: str, *, wide: bool = False) -> None:
 
     wide: whether lines may be longer than the screen; the pager then scrolls sideways.
     """
-    if not is_one() or text.count("\n") + 2 <= size().lines or not _paged(text, wide=wide):
+    if not is_terminal() or text.count("\n") + 2 <= size().lines or not _paged(text, wide=wide):
         click.echo(text)
 
 
@@ -58,6 +55,9 @@ def _pager() -> list[str]:
     """Return the command of the pager; nothing if there is to be none."""
     if flags.session().given.get("no-pager") or os.environ.get("TERM", "") in UNUSABLE:
         return []
+    import shlex
+    import shutil
+
     chosen = next((os.environ[name] for name in PAGER if name in os.environ), "less")
     try:
         words = shlex.split(chosen)
@@ -70,6 +70,8 @@ def _paged(text: str, *, wide: bool) -> bool:
     command = _pager()
     if not command:
         return False
+    import subprocess
+
     # less: end at once if all fits, keep colours, leave the text on the screen; as git starts it
     settings = {"LESS": "FRXS" if wide else "FRX", "LESSCHARSET": "utf-8", **os.environ}
     try:
@@ -98,7 +100,7 @@ class Screen:
 
     def __init__(self, heading: str) -> None:
         self.heading = heading
-        self.live = is_one() and os.environ.get("TERM", "") not in UNUSABLE
+        self.live = is_terminal() and os.environ.get("TERM", "") not in UNUSABLE
         self._drawn = False
 
     def draw(self, text: str) -> None:

@@ -13,29 +13,56 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from .. import errors, flags, words
-from .choice import SECOND, Choice
+from ..errors import UsageError
+from ..loop import need_loop
+from ..proposal import typed_line
+from .choice import SECOND, OutputChoice, chosen
 from .layout import clean
 from .terminal import Screen
 
+ONCE = ("csv", "yaml", "md")  # formats that have a beginning, and so cannot follow each other
 
-async def watched(callback: Callable[..., Awaitable[None]], choice: Choice, given: dict[str, Any]) -> None:
+
+async def watched(
+    callback: Callable[..., Awaitable[None]], choice: OutputChoice, given: dict[str, Any]
+) -> None:
     """Make a report every `choice.watch` ns until Ctrl-C."""
-    line = clean(" ".join([errors.PROGRAM, *flags.session().argv]))
-    choice.screen = Screen(f"Every {words.go_span(choice.watch)}: {line}")
+    line = clean(typed_line())
+    flags.session().picked = {}
+    await repeated(
+        lambda: callback(**given), f"Every {words.go_span(choice.watch)}: {line}", choice.watch / SECOND
+    )
+
+
+async def repeated(report: Callable[[], Awaitable[None]], heading: str, seconds: float) -> None:
+    """Make a report again and again until Ctrl-C.
+
+    report: shows a result, as without a watch.
+    seconds: between two of them.
+
+    Raises UsageError if the format cannot be continued, and what the first report raises.
+    """
+    need_loop()
+    choice = chosen()
+    if choice.format in ONCE:
+        raise UsageError(
+            f"a watch does not go with -o {choice.format}", "-o ndjson has a line for each record"
+        )
+    choice.screen = Screen(heading)
     shown = False
     try:
-        with _resized() as resized:
+        with resized() as changed:
             while True:
                 try:
-                    await callback(**given)
+                    await report()
                     shown = True
                 except errors.CliError as error:
                     if not shown:
                         raise
                     choice.screen.draw(f"{errors.PROGRAM}: error: {clean(error.message)}")
-                resized.clear()
+                changed.clear()
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(resized.wait(), choice.watch / SECOND)
+                    await asyncio.wait_for(changed.wait(), seconds)
     except asyncio.CancelledError:
         pass
     finally:
@@ -43,7 +70,7 @@ async def watched(callback: Callable[..., Awaitable[None]], choice: Choice, give
 
 
 @contextmanager
-def _resized() -> Iterator[asyncio.Event]:
+def resized() -> Iterator[asyncio.Event]:
     """Give an event that is set when the terminal gets another size."""
     event, loop = asyncio.Event(), asyncio.get_running_loop()
     number = getattr(signal, "SIGWINCH", None)  # Windows has none

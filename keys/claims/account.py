@@ -14,11 +14,11 @@ from .export import Export, check_exports
 from .imports import Import, check_imports
 from .issues import Issues, quote
 from .limits import OperatorLimits
-from .model import UNLIMITED, VERSION, Body, Document, Int64
+from .model import UNLIMITED, VERSION, Body, ClaimsDocument, Int64
 from .parts import ANY, Permissions, Template, check_info, revoke, revoked
 
 
-class UserScope(Document):
+class UserScope(ClaimsDocument):
     """A scoped signing key: the users that it signs get the permissions and limits of its template."""
 
     ALWAYS: ClassVar[frozenset[str]] = frozenset({"kind", "key", "role", "template", "description"})
@@ -30,7 +30,7 @@ class UserScope(Document):
     description: str = ""
 
 
-class WeightedMapping(Document):
+class WeightedMapping(ClaimsDocument):
     """One target of a mapping.
 
     weight: percent; 0 stands for 100.
@@ -49,7 +49,7 @@ class WeightedMapping(Document):
         return self.weight or 100
 
 
-class ExternalAuthorization(Document):
+class ExternalAuthorization(ClaimsDocument):
     """The authorization callout of an account.
 
     It has the users that bypass it, the accounts that it may place users into, and the callout's curve key.
@@ -75,7 +75,7 @@ class ExternalAuthorization(Document):
             issues.error(f"XKey {quote(self.xkey)} is not a valid public xkey")
 
 
-class MsgTrace(Document):
+class MsgTrace(ClaimsDocument):
     """Where message traces go.
 
     sampling: percent; 0 stands for 100.

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 from ..nkey import KeyRole
 from .issues import Issues
-from .model import Document, Int64
+from .model import ClaimsDocument, Int64
 
 SECOND = 1_000_000_000
 BASE = ("aud", "exp", "jti", "iat", "iss", "name", "nbf", "sub")
@@ -14,7 +14,7 @@ BASE = ("aud", "exp", "jti", "iat", "iss", "name", "nbf", "sub")
 KINDS: dict[str, type[Claims]] = {}
 
 
-class Claims(Document):
+class Claims(ClaimsDocument):
     """The claims of a token. Times are in seconds since the epoch, 0 if unset; a negative `exp` has passed.
 
     KIND: the word in `nats.type`.

@@ -9,10 +9,10 @@ from pydantic import ConfigDict, Field
 from ..nkey import KeyRole, is_public
 from .base import Claims
 from .issues import Issues, quote
-from .model import VERSION, Body, Document, Int64
+from .model import VERSION, Body, ClaimsDocument, Int64
 
 
-class ServerId(Document):
+class ServerId(ClaimsDocument):
     """The server that asks.
 
     xkey: its curve key, if it wants encrypted answers.
@@ -29,7 +29,7 @@ class ServerId(Document):
     xkey: str = ""
 
 
-class ClientInformation(Document):
+class ClientInformation(ClaimsDocument):
     """The client that wants to connect."""
 
     host: str = ""
@@ -44,7 +44,7 @@ class ClientInformation(Document):
     nonce: str = ""
 
 
-class ConnectOptions(Document):
+class ConnectOptions(ClaimsDocument):
     """What the client sent in CONNECT."""
 
     model_config = ConfigDict(populate_by_name=True)
@@ -67,7 +67,7 @@ class ConnectOptions(Document):
         return {("pass" if k == "password" else k): v for k, v in super().document().items()}
 
 
-class ClientTls(Document):
+class ClientTls(ClaimsDocument):
     """The client's TLS state; certificates are in PEM."""
 
     version: str = ""

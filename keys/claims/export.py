@@ -6,10 +6,10 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from ...protocol.subject_tree import places
+from ...protocol.subject_tree import index_tree
 from . import subjects
 from .issues import Issues, quote
-from .model import Count, Document, Int64
+from .model import ClaimsDocument, Count, Int64
 from .parts import check_info, revoked
 
 Kind = Literal["", "stream", "service"]
@@ -17,7 +17,7 @@ HEADERS = 0  # The requests' headers decide whether there is a sample
 _RESPONSES = ("", "Singleton", "Stream", "Chunked")
 
 
-class ServiceLatency(Document):
+class ServiceLatency(ClaimsDocument):
     """Where latency samples of a service are published.
 
     sampling: percent; 0 for "by the request's headers".
@@ -45,7 +45,7 @@ class ServiceLatency(Document):
             issues.error("results subject can not contain wildcards")
 
 
-class Export(Document):
+class Export(ClaimsDocument):
     """One export.
 
     token_req: whether importers need an activation token.
@@ -121,10 +121,10 @@ def check_exports(exports: list[Export], issues: Issues) -> None:
 
 def _clashes(listed: list[str]) -> dict[str, str]:
     """Return the subjects that contain others of the list, each with the first subject that it contains."""
-    tree = places(listed)
+    tree = index_tree(listed)
     clashes: dict[str, str] = {}
-    for place, inner in enumerate(listed):
-        outside = sorted(one for found in tree.matching(inner) for one in found if one != place)
+    for index, inner in enumerate(listed):
+        outside = sorted(one for found in tree.matching(inner) for one in found if one != index)
         for outer in outside:
             clashes.setdefault(listed[outer], inner)
     return clashes

@@ -9,13 +9,13 @@ from ..errors import IdentityError
 from . import subjects
 from .export import Kind
 from .issues import Issues, quote
-from .model import Document
+from .model import ClaimsDocument
 
 if TYPE_CHECKING:
     from .activation import ActivationClaims
 
 
-class Import(Document):
+class Import(ClaimsDocument):
     """One import.
 
     subject: the subject in the exporting account.

@@ -6,8 +6,9 @@ Errors block, time checks block where time matters, and warnings never block.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
+
+from ...protocol.lazy_dataclass import dataclass
 
 
 class Level(StrEnum):

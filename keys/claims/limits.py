@@ -10,10 +10,10 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from .issues import Issues
-from .model import Document, Int64
+from .model import ClaimsDocument, Int64
 
 
-class JetStreamLimits(Document):
+class JetStreamLimits(ClaimsDocument):
     """The JetStream limits of one tier, in bytes or counts. A storage limit of 0 disables that storage."""
 
     mem_storage: Int64 = 0
@@ -29,7 +29,7 @@ class JetStreamLimits(Document):
 JETSTREAM = tuple(JetStreamLimits.model_fields)
 
 
-class OperatorLimits(Document):
+class OperatorLimits(ClaimsDocument):
     """The limits that the operator sets for an account.
 
     If there are tiers, the global JetStream limits of a token are ignored.

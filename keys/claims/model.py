@@ -31,7 +31,7 @@ _HIDDEN = "(hidden: it holds a seed or private key)"
 VERSION = 2
 
 
-class Document(BaseModel):
+class ClaimsDocument(BaseModel):
     """A JSON object with known fields."""
 
     model_config = ConfigDict(strict=True, extra="allow", hide_input_in_errors=True)
@@ -102,7 +102,7 @@ class _Nested(dict[str, Any]):
 
 def written(value: Any) -> Any:
     """Convert a field's value into JSON values: documents become dicts, maps get sorted keys."""
-    if isinstance(value, Document):
+    if isinstance(value, ClaimsDocument):
         return _Nested(value.document())
     if isinstance(value, list):
         return [written(item) for item in value]
@@ -113,7 +113,7 @@ def written(value: Any) -> Any:
     return value
 
 
-class Body(Document):
+class Body(ClaimsDocument):
     """The document under `nats`: its last fields are tags, type and version."""
 
     LAST: ClassVar[tuple[str, ...]] = ("tags", "type", "version")

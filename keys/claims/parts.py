@@ -11,7 +11,7 @@ from pydantic import Field, field_validator
 
 from . import subjects, urls
 from .issues import Issues, quote
-from .model import UNLIMITED, Document, Int64
+from .model import UNLIMITED, ClaimsDocument, Int64
 
 MAX_INFO = 8 * 1024
 ANY = "*"
@@ -34,7 +34,7 @@ def check_info(description: str, info_url: str, issues: Issues) -> None:
             issues.error(f"error parsing info url: {problem}")
 
 
-class Permission(Document):
+class Permission(ClaimsDocument):
     """Subjects that may be used, and subjects that may not."""
 
     allow: list[str] = Field(default_factory=list)
@@ -56,7 +56,7 @@ class Permission(Document):
                 issues.error(f'Permission Subject "{entry}" is not allowed to contain queue')
 
 
-class ResponsePermission(Document):
+class ResponsePermission(ClaimsDocument):
     """The permission to answer on reply subjects: at most `max` messages within `ttl` nanoseconds."""
 
     ALWAYS: ClassVar[frozenset[str]] = frozenset({"max", "ttl"})
@@ -65,7 +65,7 @@ class ResponsePermission(Document):
     ttl: Int64 = 0
 
 
-class Permissions(Document):
+class Permissions(ClaimsDocument):
     """The subjects that may be published and subscribed to, and the permission to answer."""
 
     pub: Permission = Field(default_factory=Permission)
@@ -84,7 +84,7 @@ class Permissions(Document):
         return not any(lists) and self.resp is None
 
 
-class TimeRange(Document):
+class TimeRange(ClaimsDocument):
     """A range of hours of the day, as `HH:MM:SS`. An end before the start is on the next day."""
 
     start: str = ""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from ...protocol.lazy_dataclass import dataclass
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(.*)", re.ASCII | re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from ...protocol.lazy_dataclass import dataclass
 from ..claims import Issues
 from ..errors import FolderError
 from .store import OperatorStore

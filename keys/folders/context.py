@@ -6,9 +6,10 @@ child, or lies in one. A choice that does not exist is dropped; if there is only
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from ...protocol.lazy_dataclass import dataclass
 from ..errors import FolderError, NotFoundError
 from .keystore import Keystore
 from .locations import NscDirectories

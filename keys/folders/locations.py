@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from ...protocol.lazy_dataclass import dataclass
 from ..errors import FolderError
 
 CONFIG_VARIABLE = "NSC_HOME"

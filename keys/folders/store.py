@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from ...protocol import gojson
+from ...protocol.lazy_dataclass import dataclass
 from .. import files
 from ..claims import AccountClaims, Claims, OperatorClaims, UserClaims
 from ..decorated import undecorate_jwt

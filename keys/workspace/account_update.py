@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from ...protocol.lazy_dataclass import dataclass
 from ..claims import AccountClaims
 from ..errors import IdentityError, WorkspaceError
 from ..nkey import KeyPair

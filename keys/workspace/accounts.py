@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ...protocol.lazy_dataclass import dataclass
 from ..claims import AccountClaims, MsgTrace
 from ..claims.issues import Issues
 from ..errors import WorkspaceError
@@ -47,49 +48,6 @@ class AccountResult:
     workspace: Workspace = field(repr=False)
 
 
-def add_account(
-    workspace: Workspace,
-    name: str,
-    *,
-    key: str = "",
-    dates: Dates = NO_DATES,
-    permissions: PermissionEdits = NO_PERMISSIONS,
-) -> AccountResult:
-    """Make an account and make it the current one.
-
-    key: its public key, its seed or a file with one of them, instead of a new key. A secret given here is not
-        stored.
-    permissions: the defaults of its users.
-
-    Raises WorkspaceError, NkeyError; then nothing is changed.
-    """
-    name = chosen(name, "account")
-    report = OperationReport()
-    with workspace.locked():
-        for other in workspace.store().accounts():
-            if other.lower() == name.lower():
-                raise WorkspaceError(f"the account {quote(other)} already exists")
-        given = given_key(key, KeyRole.ACCOUNT) if key else None
-        pair = KeyPair.create(KeyRole.ACCOUNT) if given is None else given.pair
-        public = given.public_key if given is not None else pair.public_key if pair is not None else ""
-        _must_be_new(workspace, public)
-        claims = AccountClaims.new(public, name)
-        dates.apply(claims, workspace.now())
-        report.add(permissions.apply(claims.nats.default_permissions))
-        refuse_new_errors(None, claims, workspace.now())
-        signer = account_signer(workspace, claims, new=pair)
-        made = [pair] if given is None and pair is not None else []
-        if made:
-            report.ok(f"generated and stored account key {quote(public)}")
-        with kept(workspace.keystore, made):
-            report.add(workspace.write_account(claims, signer))
-    workspace = workspace.with_account(name)
-    if not report.failed:  # an account server may have refused it
-        report.ok(f"added account {quote(name)}")
-        workspace = workspace.save()
-    return AccountResult(report, name, public, workspace.account(), workspace)
-
-
 @dataclass(frozen=True, slots=True)
 class AccountEdits:
     """The changes of an account; None and empty values change nothing.
@@ -127,6 +85,55 @@ class AccountEdits:
         return bool(self.limits) or any(p.given for p in parts) or any(o is not None for o in others)
 
 
+NO_EDITS = AccountEdits()
+
+
+def add_account(
+    workspace: Workspace,
+    name: str,
+    *,
+    key: str = "",
+    dates: Dates = NO_DATES,
+    permissions: PermissionEdits = NO_PERMISSIONS,
+    edits: AccountEdits = NO_EDITS,
+) -> AccountResult:
+    """Make an account and make it the current one.
+
+    key: its public key, its seed or a file with one of them, instead of a new key. A secret given here is not
+        stored.
+    permissions: the defaults of its users.
+    edits: everything else in which it differs from an unlimited account without JetStream.
+
+    Raises WorkspaceError, NkeyError; then nothing is changed.
+    """
+    name = chosen(name, "account")
+    report = OperationReport()
+    with workspace.locked():
+        for other in workspace.store().accounts():
+            if other.lower() == name.lower():
+                raise WorkspaceError(f"the account {quote(other)} already exists")
+        given = given_key(key, KeyRole.ACCOUNT) if key else None
+        pair = KeyPair.create(KeyRole.ACCOUNT) if given is None else given.pair
+        public = given.public_key if given is not None else pair.public_key if pair is not None else ""
+        _must_be_new(workspace, public)
+        claims = AccountClaims.new(public, name)
+        dates.apply(claims, workspace.now())
+        report.add(permissions.apply(claims.nats.default_permissions))
+        made = _apply(edits, workspace, claims, report)
+        refuse_new_errors(None, claims, workspace.now())
+        signer = account_signer(workspace, claims, new=pair)
+        made += [pair] if given is None and pair is not None else []
+        if given is None:
+            report.ok(f"generated and stored account key {quote(public)}")
+        with kept(workspace.keystore, made):
+            report.add(workspace.write_account(claims, signer))
+    workspace = workspace.with_account(name)
+    if not report.failed:  # an account server may have refused it
+        report.ok(f"added account {quote(name)}")
+        workspace = workspace.save()
+    return AccountResult(report, name, public, workspace.account(), workspace)
+
+
 def edit_account(workspace: Workspace, account: str, edits: AccountEdits) -> AccountResult:
     """Change an account, by name or public key, or the current one. Raises WorkspaceError, NkeyError."""
     if not edits.given:
@@ -135,22 +142,8 @@ def edit_account(workspace: Workspace, account: str, edits: AccountEdits) -> Acc
         name = workspace.account_name(account)
         old = workspace.store().account(name)
         claims = old.model_copy(deep=True)
-        report, body = OperationReport(), claims.nats
-        keys, made = edits.signing_keys.read(KeyRole.ACCOUNT, body.signing_keys, f"account {name}")
-        body.signing_keys |= {key: None for key in keys if key not in body.signing_keys}
-        for key in edits.signing_keys.remove:
-            del body.signing_keys[key]
-        report.add(
-            edits.signing_keys.tell(keys),
-            edits.dates.apply(claims, workspace.now()),
-            edits.tags.apply(body),
-            _apply_limits(edits, claims),
-        )
-        system = workspace.operator().nats.system_account == claims.sub
-        report.add(edits.jetstream.apply(body.limits, system=system))
-        _apply_info(edits, claims, report)
-        report.add(edits.permissions.apply(body.default_permissions))
-        _apply_trace(edits, claims, report)
+        report = OperationReport()
+        made = _apply(edits, workspace, claims, report)
         if edits.limits.get("disallow_bearer"):
             _refuse_bearers(workspace, name)
         refuse_new_errors(old, claims, workspace.now())
@@ -160,6 +153,7 @@ def edit_account(workspace: Workspace, account: str, edits: AccountEdits) -> Acc
     stored = workspace.store().account(name)
     if workspace.store().managed:
         report.add(_modifications(claims, stored))
+    edits.signing_keys.forget_removed(workspace.keystore, report)
     report.ok(f"edited account {quote(name)}")
     return AccountResult(report, name, claims.sub, stored, workspace)
 
@@ -217,6 +211,29 @@ def _must_be_new(workspace: Workspace, key: str) -> None:
     for name in store.accounts():
         if store.account(name).sub == key:
             raise WorkspaceError(f"account {quote(name)} has the key {key} already")
+
+
+def _apply(
+    edits: AccountEdits, workspace: Workspace, claims: AccountClaims, report: OperationReport
+) -> list[KeyPair]:
+    """Make the changes in the claims and report them; return the key pairs made for signing keys."""
+    body = claims.nats
+    keys, made = edits.signing_keys.read(KeyRole.ACCOUNT, body.signing_keys, f"account {claims.name}")
+    body.signing_keys |= {key: None for key in keys if key not in body.signing_keys}
+    for key in edits.signing_keys.remove:
+        del body.signing_keys[key]
+    report.add(
+        edits.signing_keys.tell(keys),
+        edits.dates.apply(claims, workspace.now()),
+        edits.tags.apply(body),
+        _apply_limits(edits, claims),
+    )
+    system = workspace.operator().nats.system_account == claims.sub
+    report.add(edits.jetstream.apply(body.limits, system=system))
+    _apply_info(edits, claims, report)
+    report.add(edits.permissions.apply(body.default_permissions))
+    _apply_trace(edits, claims, report)
+    return made
 
 
 def _apply_limits(edits: AccountEdits, claims: AccountClaims) -> OperationReport:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from http import HTTPStatus
 
+from ...protocol.lazy_dataclass import dataclass
 from ..errors import WorkspaceError
 from .report import Grade, OperationReport, Show
 

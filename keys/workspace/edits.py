@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from ...protocol.lazy_dataclass import dataclass
 from ..claims import Claims, add_tags
 from ..claims.model import Body
 from ..errors import IdentityError, WorkspaceError
@@ -72,10 +72,14 @@ class Tags:
 
 @dataclass(frozen=True, slots=True)
 class SigningKeys:
-    """Signing keys to add (public key, seed, file, or `generate`) and public keys to remove."""
+    """Signing keys to add (public key, seed, file, or `generate`) and public keys to remove.
+
+    forget: whether the seeds of removed keys leave the keystore, too.
+    """
 
     add: tuple[str, ...] = ()
     remove: tuple[str, ...] = ()
+    forget: bool = False
 
     @property
     def given(self) -> bool:
@@ -110,6 +114,12 @@ class SigningKeys:
         for key in self.remove:
             report.ok(f"removed signing key {quote(key)}")
         return report
+
+    def forget_removed(self, keystore: Keystore, report: OperationReport) -> None:
+        """Delete the seeds of the removed keys if that was asked for. It is the last step: no way back."""
+        for key in self.remove if self.forget else ():
+            if keystore.remove(key):
+                report.ok(f"deleted signing key {quote(key)} from the keystore")
 
 
 NO_DATES, NO_TAGS = Dates(), Tags()

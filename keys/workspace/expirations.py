@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from ...protocol.lazy_dataclass import dataclass
 from ..claims import Claims, UserClaims
 from ..claims.base import SECOND
 from ..errors import IdentityError, NotFoundError

@@ -5,9 +5,10 @@ All files are examined before the first is written. If one exists, this is an er
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from ...protocol.lazy_dataclass import dataclass
 from .. import files
 from ..errors import IdentityError, WorkspaceError
 from .keyring import KeyFilter, StoredKey, collect, seed

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
+from ...protocol.lazy_dataclass import dataclass
 from ..claims import AccountClaims, Export, Issues, ServiceLatency, subjects
 from ..claims.export import HEADERS, Kind
 from ..claims.issues import quote
@@ -75,6 +76,24 @@ def add_export(workspace: Workspace, export: Export, *, account: str = "") -> Ex
 
     Raises WorkspaceError for an invalid export, or one that contains another one or is contained in it.
     """
+    return add_exports(workspace, [export], account=account)[0]
+
+
+def add_exports(workspace: Workspace, exports: Sequence[Export], *, account: str = "") -> list[ExportResult]:
+    """Add several exports, all or none; otherwise as `add_export`."""
+    exports = [_completed(export) for export in exports]
+    with editing(workspace, account) as update:
+        for export in exports:
+            _apart(export, update.claims.nats.exports)
+            update.claims.nats.exports.append(export)
+        report = update.store()
+        for export in exports:
+            report.ok(f"added {visibility(export)} {export.type} export {quote(export.name)}")
+        return [ExportResult(report, update.name, update.claims, export) for export in exports]
+
+
+def _completed(export: Export) -> Export:
+    """Return a copy of an export with everything that a token needs."""
     export = export.model_copy(deep=True)
     if not export.subject:
         raise WorkspaceError("a subject is required")
@@ -88,12 +107,7 @@ def add_export(workspace: Workspace, export: Export, *, account: str = "") -> Ex
         export.response_type = export.response_type or SINGLETON
         _known_response(export.response_type)
     _public_position(export)
-    with editing(workspace, account) as update:
-        _apart(export, update.claims.nats.exports)
-        update.claims.nats.exports.append(export)
-        report = update.store()
-        report.ok(f"added {visibility(export)} {export.type} export {quote(export.name)}")
-        return ExportResult(report, update.name, update.claims, export)
+    return export
 
 
 def edit_export(

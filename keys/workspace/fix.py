@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from ...protocol.lazy_dataclass import dataclass
 from .. import files
 from ..claims import AccountClaims, Claims, OperatorClaims, UserClaims
 from ..decorated import undecorate_jwt, undecorate_seed

@@ -7,9 +7,10 @@ nothing is changed.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from ...protocol.lazy_dataclass import dataclass
 from .. import files
 from ..claims import AccountClaims, Claims, UserClaims
 from ..decorated import undecorate_jwt, undecorate_seed

@@ -1,15 +1,16 @@
-"""Imports of an account: adding one from a public export or with an activation, and deleting one."""
+"""Imports of an account: adding them from a public export or with an activation, editing and deleting one."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
+from ...protocol.lazy_dataclass import dataclass
 from ..chain import Reason, Refusal
 from ..claims import AccountClaims, ActivationClaims, Import
 from ..claims.export import Kind
 from ..claims.issues import quote
 from ..claims.subjects import plain, stars
-from ..errors import FolderError, WorkspaceError
+from ..errors import FolderError, NotFoundError, WorkspaceError
 from ..grants import find_export, import_cycles, validate_import
 from ..token import decode
 from .account_update import AccountUpdate, editing
@@ -43,6 +44,99 @@ def add_import(workspace: Workspace, item: Import, *, account: str = "") -> Impo
     Raises WorkspaceError for an import from the account itself or one that exists, an unsuitable local
     subject, a cycle of imports, or an activation that has expired, is revoked or belongs to another account.
     """
+    return add_imports(workspace, [item], account=account)[0]
+
+
+def add_imports(workspace: Workspace, items: Sequence[Import], *, account: str = "") -> list[ImportResult]:
+    """Add several imports, all or none; otherwise as `add_import`."""
+    items = [_completed(workspace, item) for item in items]
+    with editing(workspace, account) as update:
+        others = _others(update)
+        before = _circles(others, update.claims)
+        for item in items:
+            _check(update, item, update.claims.nats.imports)
+            update.claims.nats.imports.append(item)
+        update.check()
+        _check_circles(workspace, before, _circles(others, update.claims))
+        refused = [_check_import(others, update, item) for item in items]
+        report = update.store()
+        for item, refusal in zip(items, refused, strict=True):
+            report.ok(f"added {item.type} import {quote(item.subject)}")
+            _warn(workspace, item, refusal, report)
+        return [ImportResult(report, update.name, update.claims, item) for item in items]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportChanges:
+    """The changes of `edit_import`; None changes nothing."""
+
+    local_subject: str | None = None
+    share: bool | None = None
+    allow_trace: bool | None = None
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to change."""
+        return self == ImportChanges()
+
+
+def edit_import(
+    workspace: Workspace,
+    changes: ImportChanges,
+    *,
+    subject: str,
+    exporter: str = "",
+    kind: Kind = "",
+    account: str = "",
+) -> ImportResult:
+    """Change an import, chosen as by `delete_import`. Raises WorkspaceError as `add_import` does."""
+    if changes.empty:
+        raise WorkspaceError("please specify some options")
+    with editing(workspace, account) as update:
+        imports = update.claims.nats.imports
+        at = _find(update, subject, exporter, kind)
+        others = _others(update)
+        before = _circles(others, update.claims)
+        changed = {
+            name: value
+            for name in ("local_subject", "share", "allow_trace")
+            if (value := getattr(changes, name)) is not None
+        }
+        item = imports[at].model_copy(update=changed, deep=True)
+        _check(update, item, [*imports[:at], *imports[at + 1 :]])
+        imports[at] = item
+        update.check()
+        _check_circles(workspace, before, _circles(others, update.claims))
+        refused = _check_import(others, update, item)
+        report = update.store()
+        report.ok(f"edited {item.type} import {quote(item.subject)}")
+        _warn(workspace, item, refused, report)
+        return ImportResult(report, update.name, update.claims, item)
+
+
+def find_local(account: AccountClaims, subject: str, kind: Kind = "") -> Import:
+    """Return the import that an account sees under a local subject, whose `$1` may be written as `*`.
+
+    kind: chooses between a stream and a service of that subject.
+
+    Raises WorkspaceError if there is none, or more than one.
+    """
+    found = [
+        item
+        for item in account.nats.imports
+        if subject in (item.local_subject, item.local) and kind in ("", item.type)
+    ]
+    if not found:
+        raise NotFoundError(f"account {quote(account.name)} imports nothing as {quote(subject)}")
+    if len(found) > 1:
+        kinds = {item.type for item in found}
+        ways = "a stream and a service" if len(kinds) > 1 else f"{len(found)} {found[0].type}s"
+        raise WorkspaceError(f"account {quote(account.name)} imports {ways} as {quote(subject)}")
+    return found[0]
+
+
+def _completed(workspace: Workspace, item: Import) -> Import:
+    """Return a copy of an import with everything that a token needs."""
     item = item.model_copy(deep=True)
     if not item.subject:
         raise WorkspaceError("a remote subject is required")
@@ -51,20 +145,14 @@ def add_import(workspace: Workspace, item: Import, *, account: str = "") -> Impo
     item.account = account_key(workspace, item.account)
     item.name = item.name or item.subject
     item.type = item.type or "stream"
-    with editing(workspace, account) as update:
-        _check(update, item)
-        others = _others(update)
-        before = _circles(others, update.claims)
-        update.claims.nats.imports.append(item)
-        update.check()
-        _check_circles(workspace, before, _circles(others, update.claims))
-        refused = _check_import(others, update, item)
-        report = update.store()
-        report.ok(f"added {item.type} import {quote(item.subject)}")
-        if refused is not None:
-            why = refused.detail.replace(item.account, account_label(workspace, item.account))
-            report.warn(f"servers will not serve it yet: {why}")
-        return ImportResult(report, update.name, update.claims, item)
+    return item
+
+
+def _warn(workspace: Workspace, item: Import, refused: Refusal | None, report: OperationReport) -> None:
+    """Report why servers would not serve an import yet, if that is so."""
+    if refused is not None:
+        why = refused.detail.replace(item.account, account_label(workspace, item.account))
+        report.warn(f"servers will not serve it yet: {why}")
 
 
 def add_activated_import(
@@ -141,13 +229,13 @@ def _find(update: AccountUpdate, subject: str, exporter: str, kind: Kind) -> int
     raise WorkspaceError(f"{quote(subject)} is imported as stream and as service: say which one is meant")
 
 
-def _check(update: AccountUpdate, item: Import) -> None:
-    """Check an import before its account is examined as a whole."""
+def _check(update: AccountUpdate, item: Import, others: Sequence[Import]) -> None:
+    """Check an import before its account is examined as a whole; `others` are the account's other imports."""
     if item.token:
         _check_activation(update, item)
     if item.account == update.claims.sub:
         raise WorkspaceError(f"export issuer is this account: {quote(update.name)} cannot import from itself")
-    for other in update.claims.nats.imports:
+    for other in others:
         if (other.type, other.account, other.subject) == (item.type, item.account, item.subject):
             raise WorkspaceError(
                 f"account already imports {item.type} {quote(item.subject)} from {item.account}"

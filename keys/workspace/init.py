@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from ...protocol.lazy_dataclass import dataclass
 from ..claims import AccountClaims, OperatorClaims, UserClaims
 from ..errors import WorkspaceError
 from ..nkey import KeyPair, KeyRole

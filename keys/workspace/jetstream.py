@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ...protocol.lazy_dataclass import dataclass
 from ..claims import UNLIMITED, JetStreamLimits, OperatorLimits
 from ..claims.limits import JETSTREAM
 from ..errors import WorkspaceError

@@ -5,9 +5,10 @@ Seeds are read only on request (`seed`), and no repr shows them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
+from ...protocol.lazy_dataclass import dataclass
 from ..claims import AccountClaims
 from ..errors import FolderError, NotFoundError, WorkspaceError
 from ..nkey import KeyRole, is_public

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 
+from ...protocol.lazy_dataclass import dataclass
 from .. import files
 from ..errors import DamagedError, FolderError, ForeignError, IdentityError, WorkspaceError
 from ..folders.keystore import CREDENTIALS, SUFFIX, Keystore

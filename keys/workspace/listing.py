@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
+from ...protocol.lazy_dataclass import dataclass
 from ..claims import Claims
 from ..errors import FolderError
 from .workspace import Workspace

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import parse_qs, urlsplit
 
+from ...protocol.lazy_dataclass import dataclass
 from ..claims import AccountClaims
 from ..decorated import undecorate_jwt
 from ..errors import ForeignError, WorkspaceError

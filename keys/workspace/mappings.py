@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
+from ...protocol.lazy_dataclass import dataclass
 from ...protocol.transform import SubjectTransform, TransformError
 from ..claims import AccountClaims, Issues, WeightedMapping
 from ..claims.issues import quote
@@ -49,6 +50,32 @@ def add_mapping(
         report = update.store()
         report.ok(f"added mapping {source} -> {target.subject}, weight {target.share}%")
         return MappingResult(report, update.name, update.claims, targets)
+
+
+def set_mappings(
+    workspace: Workspace, mappings: Mapping[str, Sequence[WeightedMapping]], *, account: str = ""
+) -> MappingResult:
+    """Replace all targets of the given subjects, for all of them or for none; other subjects keep theirs.
+
+    Raises WorkspaceError as `add_mapping` does, and for a subject without targets.
+    """
+    if not mappings:
+        raise WorkspaceError("there are no mappings to set")
+    with editing(workspace, account) as update:
+        for source, targets in mappings.items():
+            if not source or not targets:
+                raise WorkspaceError(f"the subject {quote(source)} needs at least one target")
+            update.claims.nats.mappings[source] = [*targets]
+            for target in targets:
+                if not target.subject:
+                    raise WorkspaceError(f"a target of {quote(source)} has no subject")
+                _check(update, source, target)
+        report = update.store()
+        for source, targets in mappings.items():
+            for target in targets:
+                report.ok(f"set mapping {source} -> {target.subject}, weight {target.share}%")
+        every = [target for targets in mappings.values() for target in targets]
+        return MappingResult(report, update.name, update.claims, every)
 
 
 def delete_mapping(

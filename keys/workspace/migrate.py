@@ -6,9 +6,10 @@ signs it later. Users keep their tokens, which their account's key signed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from ...protocol.lazy_dataclass import dataclass
 from .. import files
 from ..claims import AccountClaims, UserClaims
 from ..decorated import undecorate_jwt

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from types import MappingProxyType
+from typing import Protocol
 
+from ...protocol.lazy_dataclass import dataclass
 from .. import files
 from ..claims import AccountClaims, Export, OperatorClaims, UserClaims, service_url_error
 from ..claims.urls import UrlError, parse
@@ -101,6 +103,70 @@ class SystemAccount:
         report.ok(f"system account user creds file stored in {place(path)}")
 
 
+@dataclass(frozen=True, slots=True)
+class OperatorEdits:
+    """The changes of an operator; None and empty values change nothing.
+
+    system_account: name or public key.
+    account_server_url: "" removes it.
+    service_urls: kept in lower case.
+    strict: whether accounts and users must be signed with signing keys.
+    """
+
+    dates: Dates = field(default_factory=Dates)
+    tags: Tags = field(default_factory=Tags)
+    signing_keys: SigningKeys = field(default_factory=SigningKeys)
+    account_server_url: str | None = None
+    system_account: str | None = None
+    service_urls: tuple[str, ...] = ()
+    rm_service_urls: tuple[str, ...] = ()
+    strict: bool | None = None
+
+    @property
+    def given(self) -> bool:
+        """Whether anything should be changed."""
+        lists = self.service_urls or self.rm_service_urls
+        chosen = (self.account_server_url, self.system_account, self.strict)
+        return (
+            self.dates.given
+            or self.tags.given
+            or self.signing_keys.given
+            or bool(lists)
+            or any(value is not None for value in chosen)
+        )
+
+
+NO_EDITS = OperatorEdits()
+
+
+class StoreContent(Protocol):
+    """What a new store gets in addition to its operator."""
+
+    def write(self, workspace: Workspace, report: OperationReport) -> None:
+        """Store it in the current operator's store, and report it. Raises IdentityError."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlainSystemAccount:
+    """A system account that is nothing but an account: its key and its token."""
+
+    account: KeyPair
+    token: str
+
+    @classmethod
+    def create(cls, name: str, signer: KeyPair, *, now: int) -> PlainSystemAccount:
+        """Create the account `name`. Raises WorkspaceError, FolderError for a name that is none."""
+        account = KeyPair.create(KeyRole.ACCOUNT)
+        claims = AccountClaims.new(account.public_key, chosen(name, "account"))
+        return cls(account, encode(claims, signer, now=now))
+
+    def write(self, workspace: Workspace, report: OperationReport) -> None:
+        """Store key and token in the current operator's store, and report them."""
+        with kept(workspace.keystore, (self.account,)):
+            claims = workspace.store().write_account(self.token)
+        report.ok(f"created system_account: name:{claims.name} id:{self.account.public_key}")
+
+
 def add_operator(
     workspace: Workspace,
     name: str,
@@ -108,6 +174,8 @@ def add_operator(
     system: bool = False,
     signing_key: bool = False,
     dates: Dates = NO_DATES,
+    plain_system: str = "",
+    edits: OperatorEdits = NO_EDITS,
 ) -> OperatorResult:
     """Make an operator and make it the current one.
 
@@ -115,8 +183,10 @@ def add_operator(
 
     system: whether it gets a system account.
     signing_key: whether it gets a signing key, which then signs that account.
+    plain_system: the name of a system account without exports, signing key or user, in place of `system`'s.
+    edits: tags and URLs.
 
-    Raises WorkspaceError if that operator exists.
+    Raises WorkspaceError if that operator exists, or for invalid edits; then nothing is changed.
     """
     name = chosen(name, "operator")
     _must_be_new(workspace, name)
@@ -126,7 +196,16 @@ def add_operator(
     extra = KeyPair.create(KeyRole.OPERATOR) if signing_key else None
     if extra is not None:
         claims.nats.signing_keys.append(extra.public_key)
-    sys = SystemAccount.create(extra or pair, now=workspace.now()) if system else None
+    changed = OperationReport()
+    changed.add(edits.tags.apply(claims.nats))
+    _apply_account_server(edits, claims, changed)
+    _apply_service_urls(edits, claims, changed)
+    refuse_new_errors(None, claims, workspace.now())
+    sys: SystemAccount | PlainSystemAccount | None = None
+    if plain_system:
+        sys = PlainSystemAccount.create(plain_system, pair, now=workspace.now())
+    elif system:
+        sys = SystemAccount.create(extra or pair, now=workspace.now())
     if sys is not None:
         claims.nats.system_account = sys.account.public_key
     token = encode(claims, pair, now=workspace.now())
@@ -138,6 +217,7 @@ def add_operator(
     report.ok(_VERSION_LINE)
     if extra is not None:
         report.ok(f"created operator signing key: {extra.public_key}")
+    report.add(changed)
     made = [key for key in (pair if generated else None, extra) if key is not None]
     workspace = found(workspace, name, token, made, sys, report).save()
     return OperatorResult(report, name, pair.public_key, workspace.operator(), workspace)
@@ -148,19 +228,23 @@ def found(
     name: str,
     token: str,
     keys: Iterable[KeyPair],
-    system: SystemAccount | None,
+    content: StoreContent | None,
     report: OperationReport,
+    *,
+    managed: bool = False,
 ) -> Workspace:
-    """Make the store of a new operator, completely or not at all.
+    """Make the store of a new operator with its content, completely or not at all.
+
+    managed: whether another party has the operator's keys.
 
     Return the workspace in which it is current.
     """
     with kept(workspace.keystore, keys):
-        workspace.stores.create(name, token=token)
+        workspace.stores.create(name, managed=managed, token=token)
         try:
             workspace = workspace.with_operator(name)
-            if system is not None:
-                system.write(workspace, report)
+            if content is not None:
+                content.write(workspace, report)
         except IdentityError:
             with contextlib.suppress(IdentityError):
                 workspace.stores.remove(name)
@@ -241,39 +325,6 @@ def load_operator(source: str) -> tuple[str, OperatorClaims]:
         raise TokenError(error.fault, f"{source} is no operator's token: {error}") from None
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorEdits:
-    """The changes of an operator; None and empty values change nothing.
-
-    system_account: name or public key.
-    account_server_url: "" removes it.
-    service_urls: kept in lower case.
-    strict: whether accounts and users must be signed with signing keys.
-    """
-
-    dates: Dates = field(default_factory=Dates)
-    tags: Tags = field(default_factory=Tags)
-    signing_keys: SigningKeys = field(default_factory=SigningKeys)
-    account_server_url: str | None = None
-    system_account: str | None = None
-    service_urls: tuple[str, ...] = ()
-    rm_service_urls: tuple[str, ...] = ()
-    strict: bool | None = None
-
-    @property
-    def given(self) -> bool:
-        """Whether anything should be changed."""
-        lists = self.service_urls or self.rm_service_urls
-        chosen = (self.account_server_url, self.system_account, self.strict)
-        return (
-            self.dates.given
-            or self.tags.given
-            or self.signing_keys.given
-            or bool(lists)
-            or any(value is not None for value in chosen)
-        )
-
-
 def edit_operator(workspace: Workspace, edits: OperatorEdits) -> OperatorResult:
     """Change the current operator. Raises WorkspaceError; then nothing is changed."""
     if not edits.given:
@@ -288,10 +339,7 @@ def edit_operator(workspace: Workspace, edits: OperatorEdits) -> OperatorResult:
         body.signing_keys = [key for key in both if key not in edits.signing_keys.remove]
         report.add(edits.signing_keys.tell(keys))
         _apply_strict(workspace, edits.strict, claims, report)
-        if edits.account_server_url is not None:
-            url = edits.account_server_url.strip()
-            body.account_server_url = url
-            report.ok(f"set account jwt server url to {quote(url)}" if url else "removed account server url")
+        _apply_account_server(edits, claims, report)
         if edits.system_account is not None:
             key = _system_account(workspace, edits.system_account)
             if key != body.system_account:
@@ -305,6 +353,7 @@ def edit_operator(workspace: Workspace, edits: OperatorEdits) -> OperatorResult:
         token = encode(claims, signer, now=workspace.now())
         with kept(workspace.keystore, made):
             workspace.store().write_operator(token)
+    edits.signing_keys.forget_removed(workspace.keystore, report)
     report.ok(f"edited operator {quote(claims.name)}")
     return OperatorResult(report, claims.name, claims.sub, workspace.operator(), workspace)
 
@@ -349,6 +398,13 @@ def _system_account(workspace: Workspace, given: str) -> str:
             f"`nsc edit account {account.name} --js-disable` first"
         )
     return account.sub
+
+
+def _apply_account_server(edits: OperatorEdits, claims: OperatorClaims, report: OperationReport) -> None:
+    if edits.account_server_url is not None:
+        url = edits.account_server_url.strip()
+        claims.nats.account_server_url = url
+        report.ok(f"set account jwt server url to {quote(url)}" if url else "removed account server url")
 
 
 def _apply_service_urls(edits: OperatorEdits, claims: OperatorClaims, report: OperationReport) -> None:

@@ -5,9 +5,10 @@ The target may be an account's default permissions, a user, or the template of a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 from ...protocol import duration
+from ...protocol.lazy_dataclass import dataclass
 from ..claims import CONNECTION_TYPES, Permissions, ResponsePermission, TimeRange, UserPermissionLimits
 from ..claims.parts import clock, network, zone
 from ..errors import WorkspaceError
@@ -23,6 +24,8 @@ class PermissionEdits:
     responses: how many answers.
     response_ttl: ns.
     rm_responses: whether to remove the response permission.
+    replace: whether a list that is given takes the place of the one that is there; one with nothing but ""
+        empties it.
     """
 
     allow_pub: tuple[str, ...] = ()
@@ -35,11 +38,14 @@ class PermissionEdits:
     responses: int | None = None
     response_ttl: int | None = None
     rm_responses: bool = False
+    replace: bool = False
 
     @property
     def given(self) -> bool:
         """Whether anything should be changed."""
-        return any(getattr(self, field.name) != field.default for field in fields(self))
+        return any(
+            getattr(self, field.name) != field.default for field in fields(self) if field.name != "replace"
+        )
 
     def check(self) -> None:
         """Raise WorkspaceError for subjects with blanks where none are allowed."""
@@ -62,14 +68,15 @@ class PermissionEdits:
         """Make the changes and return a report. Raises WorkspaceError as `check` does."""
         self.check()
         report = self._apply_responses(target)
-        for target_list, what, add in (
+        for target_list, what, given in (
             (target.pub.allow, "pub", (*self.allow_pub, *self.allow_pubsub)),
             (target.pub.deny, "deny pub", (*self.deny_pub, *self.deny_pubsub)),
             (target.sub.allow, "sub", (*self.allow_sub, *self.allow_pubsub)),
             (target.sub.deny, "deny sub", (*self.deny_sub, *self.deny_pubsub)),
         ):
-            kept = {*target_list, *add} - {*self.rm}
-            target_list[:] = sorted(kept)
+            before = [] if self.replace and given else target_list
+            add = [subject for subject in given if subject or not self.replace]
+            target_list[:] = sorted({*before, *add} - {*self.rm})
             for subject in add:
                 report.ok(f"added {what} {quote(subject)}")
             for subject in self.rm:

@@ -7,11 +7,12 @@ selects one key of several. Seeds are included only if the query asks for them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_plus
 
+from ...protocol.lazy_dataclass import dataclass
 from ..claims import AccountClaims, Claims, OperatorClaims
 from ..errors import NotFoundError, WorkspaceError
 from .report import quote

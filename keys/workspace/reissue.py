@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ...protocol.lazy_dataclass import dataclass
 from .. import files
 from ..errors import FolderError, IdentityError, WorkspaceError
 from ..folders.store import OperatorStore

@@ -6,9 +6,9 @@ Nothing is written. A missing exporter or export is a finding, not an error.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
+from ...protocol.lazy_dataclass import dataclass
 from ..chain import Refusal
 from ..claims import AccountClaims, Export, Import, Issues, Level
 from ..claims.subjects import contained

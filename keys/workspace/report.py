@@ -7,11 +7,12 @@ text`. A report with children has the grade of its worst child.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, IntEnum
 from pathlib import Path
 from typing import Any
 
+from ...protocol.lazy_dataclass import dataclass
 from ..claims.issues import quote
 
 __all__ = ["Grade", "OperationReport", "Show", "place", "quote", "short"]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ...protocol.lazy_dataclass import dataclass
 from ..claims import AccountClaims, UserScope
 from ..claims.issues import Issues, quote
 from ..errors import FolderError, WorkspaceError

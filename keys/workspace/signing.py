@@ -6,18 +6,18 @@ these. The key that it names must be allowed to sign; no other key is tried inst
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...protocol.lazy_dataclass import dataclass
 from .. import files
-from ..claims import AccountClaims, OperatorClaims
 from ..decorated import undecorate_seed
 from ..errors import CredentialsError, KeyFault, NkeyError, NotFoundError, WorkspaceError
 from ..folders.keystore import Keystore
 from ..nkey import KeyPair, KeyRole, is_public, public_role
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # claims import pydantic, which the commands for keys alone do not need
+    from ..claims import AccountClaims, OperatorClaims
     from .workspace import Workspace
 
 GENERATE = "generate"
@@ -60,6 +60,20 @@ def given_key(text: str, *roles: KeyRole) -> GivenKey:
     except CredentialsError:
         raise WorkspaceError(f"{path} holds no key") from None
     return GivenKey(pair.public_key, pair)
+
+
+def key_in_file(path: Path, *roles: KeyRole) -> GivenKey:
+    """Return the key on the first line of a file that is one, as `nkey gen` and credentials files have it.
+
+    Raises NotFoundError, WorkspaceError if there is none, NkeyError for a damaged key or another role.
+    """
+    for line in files.read(path).splitlines():
+        try:
+            return _key(line.strip(), roles)
+        except NkeyError as error:
+            if error.fault is not KeyFault.NOT_A_KEY:
+                raise
+    raise WorkspaceError(f"could not find a valid key in {path}")
 
 
 def operator_signers(operator: OperatorClaims) -> list[str]:

@@ -6,9 +6,9 @@ Accounts and users whose issuer's seed is not stored stay as they are and are re
 from __future__ import annotations
 
 import zipfile
-from dataclasses import dataclass
 from pathlib import Path
 
+from ...protocol.lazy_dataclass import dataclass
 from .. import files
 from ..claims import Claims
 from ..decorated import undecorate_jwt
@@ -21,7 +21,7 @@ from .workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class Upgraded:
-    """How many tokens were upgraded to version 2."""
+    """The report, and how many tokens were upgraded to version 2."""
 
     report: OperationReport
     tokens: int = 0

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from ...protocol.lazy_dataclass import dataclass
 from ..claims import AccountClaims, UserClaims
 from ..claims.base import SECOND
+from ..decorated import format_credentials
 from ..errors import FolderError, WorkspaceError
 from ..nkey import KeyPair, KeyRole
+from ..token import encode
 from .edits import NO_DATES, NO_TAGS, Dates, Tags, kept, refuse_new_errors
 from .naming import chosen
 from .permissions import NO_EDITS, UserEdits
@@ -141,6 +144,31 @@ def edit_user(
     report.ok(f"edited user {quote(name)}")
     stored = store.user(account_name, name)
     return UserResult(report, name, account_name, claims.sub, stored, path, workspace)
+
+
+def user_credentials(workspace: Workspace, account: str, name: str, *, expiry: int = 0) -> str:
+    """Return the credentials of a stored user, by name or public key; they contain its seed.
+
+    expiry: seconds since the epoch; then they have a token of their own, which ends there. The stored one
+        stays as it is.
+
+    Raises NotFoundError if the seed is not stored, WorkspaceError if no key may sign.
+    """
+    account_name = workspace.account_name(account)
+    store, name = workspace.store(), workspace.user_name(account_name, name)
+    claims, token = store.user(account_name, name), store.user_token(account_name, name)
+    pair = workspace.keystore.get(claims.sub)
+    if expiry:
+        owner = store.account(account_name)
+        signer = user_signer(workspace, owner, prefer=claims.iss)
+        if signer.public_key != claims.iss:
+            raise WorkspaceError(
+                f"the key {claims.iss}, which signed user {quote(name)}, is not stored: no token that ends "
+                "earlier can be made"
+            )
+        claims.exp = expiry
+        token = encode(claims, signer, now=workspace.now())
+    return format_credentials(token, pair.seed)
 
 
 def delete_users(

@@ -11,9 +11,10 @@ import fcntl
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from ...protocol.lazy_dataclass import dataclass
 from .. import files
 from ..claims import AccountClaims, OperatorClaims, UserClaims
 from ..claims.base import SECOND

@@ -26,16 +26,16 @@ Join = Callable[[Sequence[Point]], float]
 
 
 @dataclass(frozen=True)
-class Series:
+class ChartSeries:
     """The values of one name, in the order of time."""
 
     name: str
     points: Sequence[Point]
 
 
-def draw(title: str, series: Sequence[Series], unit: str, *, join: Join) -> str:
+def draw(title: str, series: Sequence[ChartSeries], unit: str, *, join: Join) -> str:
     """Return the chart; `join` computes the value of several points that are combined into one."""
-    shown = [Series(each.name, joined(each.points, join)) for each in series]
+    shown = [ChartSeries(each.name, joined(each.points, join)) for each in series]
     everything = [point for each in shown for point in each.points]
     if not everything:
         return '<p class="empty">nothing to draw: no batch told it</p>'
@@ -117,7 +117,7 @@ def _moment(x: float, text: str) -> str:
     return f'<text class="ink" x="{x:.1f}" y="{HEIGHT - 8:g}" text-anchor="{side}">{escape(text)}</text>'
 
 
-def _series(series: Series, number: int, scale: _Scale, unit: str) -> list[str]:
+def _series(series: ChartSeries, number: int, scale: _Scale, unit: str) -> list[str]:
     places = [(scale.x(when), scale.y(value)) for when, value in series.points]
     gaps = _gaps(series.points)
     path = " ".join(f"{'M' if index in gaps else 'L'}{x:.1f} {y:.1f}" for index, (x, y) in enumerate(places))
@@ -125,10 +125,10 @@ def _series(series: Series, number: int, scale: _Scale, unit: str) -> list[str]:
     visible = " seen" if len(places) <= DOTS else ""
     for (x, y), (when, value) in zip(places, series.points, strict=True):
         clock = datetime.fromtimestamp(when, UTC).strftime("%H:%M:%S")
-        told = escape(f"{series.name}, {clock}: {value:,.6g} {unit}".rstrip())
+        title = escape(f"{series.name}, {clock}: {value:,.6g} {unit}".rstrip())
         parts.append(
             f'<circle class="dot s{number % 6}{visible}" cx="{x:.1f}" cy="{y:.1f}" r="3">'
-            f"<title>{told}</title></circle>"
+            f"<title>{title}</title></circle>"
         )
     return parts
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path as File
 
 from ...cli.errors import close_matches
+from ...documents.located_yaml import Path
+from ...documents.problem import DocumentProblem
 from . import functions
 from .document import BATCH, FolderSink, JdbcSink, PipelineDocument, TransformSection
-from .located_yaml import Path
-from .problem import DocumentProblem
 
 Found = Iterator[tuple[Path, DocumentProblem]]
 
@@ -47,17 +47,17 @@ def _function(
     transform: TransformSection, path: Path, known: list[str], document: PipelineDocument, folder: File
 ) -> Found:
     try:
-        look = functions.look(str(transform.python), folder)
+        found = functions.read_parameters(str(transform.python), folder)
     except functions.FunctionError as error:
         yield (*path, "python"), DocumentProblem("", str(error), hint=error.hint)
         return
     for index, table in enumerate(transform.inputs or ()):
         if table not in known:
             yield (*path, "inputs", index), _unknown(table, known, document)
-    if look.parameters is None:
+    if found.parameters is None:
         return
     if transform.inputs is None:
-        for parameter in look.parameters:
+        for parameter in found.parameters:
             if parameter not in known:
                 problem = _unknown(parameter, known, document)
                 hint = problem.hint or "inputs: [TABLE, …] says which tables the function is given"
@@ -65,8 +65,8 @@ def _function(
                     (*path, "python"),
                     DocumentProblem("", f"parameter {parameter}: {problem.message}", hint=hint),
                 )
-    elif len(look.parameters) > len(transform.inputs):
-        takes = ", ".join(look.parameters)
+    elif len(found.parameters) > len(transform.inputs):
+        takes = ", ".join(found.parameters)
         yield (
             (*path, "inputs"),
             DocumentProblem("", f"has {len(transform.inputs)} of the function's parameters ({takes})"),

@@ -28,7 +28,7 @@ Table = Annotated[str, Field(pattern=TABLE)]
 Option = str | int | float | bool | list[str | int] | dict[str, Any]
 
 
-class Section(BaseModel):
+class PipelineSection(BaseModel):
     """A part of the document: unknown keys are mistakes, numbers may stand for text (a stream 2024)."""
 
     model_config = ConfigDict(
@@ -45,7 +45,7 @@ class Section(BaseModel):
         return [field.alias or name for name, field in cls.model_fields.items()]
 
 
-class Watermark(Section):
+class Watermark(PipelineSection):
     """How late a row may come: one whose `column` is older than the newest minus `delay` may be dropped."""
 
     column: Text
@@ -58,7 +58,7 @@ class Watermark(Section):
         return value
 
 
-class SourceSection(Section):
+class SourceSection(PipelineSection):
     """A table of one or more streams. Other keys than these are options of the data source `jetstream`."""
 
     model_config = ConfigDict(extra="allow")
@@ -73,7 +73,7 @@ class SourceSection(Section):
         return dict(self.__pydantic_extra__ or {})
 
 
-class TransformSection(Section):
+class TransformSection(PipelineSection):
     """A table made of others: by a query, or by a Python function that takes DataFrames and returns one."""
 
     sql: Text | None = None
@@ -97,7 +97,7 @@ class TransformSection(Section):
         return self
 
 
-class SinkSection(Section):
+class SinkSection(PipelineSection):
     """A sink: where the rows of the table `from` (`origin` here) are written."""
 
     origin: Table = Field(alias="from")
@@ -164,7 +164,7 @@ SINKS: dict[str, type[SinkSection]] = {
 }
 
 
-class Spark(Section):
+class Spark(PipelineSection):
     """The session: where it runs, what it loads, its settings."""
 
     master: Text | None = None
@@ -180,7 +180,7 @@ class Spark(Section):
         return self
 
 
-class PipelineDocument(Section):
+class PipelineDocument(PipelineSection):
     """A pipeline. `trigger` is `batch`, `availableNow`, or how often a batch of a continuous run begins."""
 
     name: Annotated[str, Field(pattern=NAME)]

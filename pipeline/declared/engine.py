@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from ...documents.problem import DocumentProblem
 from .. import session as sessions
 from . import failure, secrets
 from .document import BATCH, ConsoleSink, FolderSink, PipelineDocument, SinkSection, option_text
-from .problem import DocumentProblem
 from .reading import LoadedDocument
 
 if TYPE_CHECKING:
@@ -117,8 +117,8 @@ def _remote(document: PipelineDocument) -> SparkSession:
     except ImportError as error:
         raise sessions.SparkError(f"{NO_CONNECT} ({error})") from None
     except Exception as error:
-        told = "; ".join(filter(None, failure.describe(error)))
-        raise sessions.SparkError(f"no session at {place(document)}: {told}") from error
+        reasons = "; ".join(filter(None, failure.describe(error)))
+        raise sessions.SparkError(f"no session at {place(document)}: {reasons}") from error
     return spark
 
 

@@ -129,8 +129,8 @@ def _of_class(text: str) -> str:
 def _of_java(text: str) -> str:
     """Return the innermost `Caused by`, without the class where the text says enough."""
     causes = [match.group("what") for match in _CAUSED.finditer(text)]
-    told_causes = [cause for cause in causes if _JAVA_CLASS.sub("", cause).strip()]
-    return _bare(told_causes[-1]) if told_causes else ""
+    telling_causes = [cause for cause in causes if _JAVA_CLASS.sub("", cause).strip()]
+    return _bare(telling_causes[-1]) if telling_causes else ""
 
 
 def _first(text: str) -> str:

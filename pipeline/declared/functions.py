@@ -1,7 +1,7 @@
 """Python functions that documents name: `FILE.py:function` beside the document, or `module:function`.
 
-`look` checks one without running any code, and `load` imports it. What the functions of a file hand to Spark
-(UDFs) is sent to executors with its code; a module has to be installed there.
+`read_parameters` checks one without running any code, and `load` imports it. What the functions of a file
+hand to Spark (UDFs) is sent to executors with its code; a module has to be installed there.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class FunctionError(ValueError):
 
 
 @dataclass(frozen=True)
-class Look:
+class FunctionParameters:
     """The parameters without a default, as the source text shows them.
 
     parameters: their names; None if only running the code would tell
@@ -39,12 +39,12 @@ class Look:
     parameters: tuple[str, ...] | None
 
 
-def look(named: str, folder: Path) -> Look:
+def read_parameters(named: str, folder: Path) -> FunctionParameters:
     """Check a function by its source. Raises FunctionError."""
     where, name = _split(named)
     file = _file(where, folder)
     if file is None or file.suffix != ".py":
-        return Look(None)
+        return FunctionParameters(None)
     try:
         module = ast.parse(file.read_text(encoding="utf-8"), str(file))
     except OSError as error:
@@ -53,10 +53,10 @@ def look(named: str, folder: Path) -> Look:
         raise FunctionError(f"{where} is not Python: {error}") from None
     functions = {node.name: node for node in module.body if isinstance(node, ast.FunctionDef)}
     if name in functions and not functions[name].decorator_list:
-        return Look(_needed(functions[name].args))
+        return FunctionParameters(_needed(functions[name].args))
     if name not in _bound(module) and not _bound_by_star(module):
         raise FunctionError(f"{where} has no function {name}", close_matches(name, functions))
-    return Look(None)
+    return FunctionParameters(None)
 
 
 def load(named: str, folder: Path) -> Callable[..., Any]:

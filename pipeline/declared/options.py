@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...cli.errors import close_matches
+from ...documents.located_yaml import Path
+from ...documents.problem import DocumentProblem
 from ..options import OptionError, QuerySettings
 from ..options.table import CONNECTION, READ, STREAM, WRITE
 from .document import BATCH, Option, PipelineDocument, StreamSink, option_text
-from .located_yaml import Path
-from .problem import DocumentProblem
 
 Options = dict[str, str]
 WHERE = ("servers", "context")

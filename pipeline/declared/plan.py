@@ -28,7 +28,7 @@ SHOWN = 60  # characters of a query
 
 
 @dataclass(frozen=True)
-class Step:
+class PlanStep:
     """One line of the plan.
 
     kind: source, transform or sink
@@ -42,20 +42,20 @@ class Step:
     used: bool = True
 
 
-def steps(document: PipelineDocument, folder: Path) -> list[Step]:
+def steps(document: PipelineDocument, folder: Path) -> list[PlanStep]:
     """Return the sources, transforms and sinks in the order in which they run."""
     read = reads(document, folder)
     wanted = {table for tables in read.values() for table in tables}
     wanted |= {sink.origin for sink in document.sinks.values()}
     found = [
-        Step("source", name, _source(each), (), name in wanted) for name, each in document.sources.items()
+        PlanStep("source", name, _source(each), (), name in wanted) for name, each in document.sources.items()
     ]
     found += [
-        Step("transform", name, _transform(each), read[name], name in wanted)
+        PlanStep("transform", name, _transform(each), read[name], name in wanted)
         for name, each in document.transforms.items()
     ]
     found += [
-        Step("sink", name, _sink(each, document), (each.origin,)) for name, each in document.sinks.items()
+        PlanStep("sink", name, _sink(each, document), (each.origin,)) for name, each in document.sinks.items()
     ]
     return found
 
@@ -86,7 +86,7 @@ def _inputs(transform: TransformSection, known: list[str], folder: Path) -> tupl
         return tuple(name for name in known if name.lower() in words)
     if transform.inputs is not None:
         return tuple(transform.inputs)
-    return functions.look(str(transform.python), folder).parameters or ()
+    return functions.read_parameters(str(transform.python), folder).parameters or ()
 
 
 def _source(source: SourceSection) -> str:

@@ -18,11 +18,19 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from ...cli.errors import close_matches
+from ...documents.located_yaml import LocatedYaml, Path, Place, dotted, read
+from ...documents.problem import DocumentError, DocumentProblem
 from . import cross_checks, options
-from .document import SINKS, PipelineDocument, Section, SourceSection, Spark, TransformSection, Watermark
-from .located_yaml import LocatedYaml, Path, Place, dotted, read
+from .document import (
+    SINKS,
+    PipelineDocument,
+    PipelineSection,
+    SourceSection,
+    Spark,
+    TransformSection,
+    Watermark,
+)
 from .options import NOTHING, Overlay
-from .problem import DocumentError, DocumentProblem
 from .secrets import masked
 
 ROUNDS = 8  # of leaving out what is wrong: as deep as a document goes
@@ -226,14 +234,14 @@ def _keys(path: Path, document: Mapping[str, Any]) -> list[str]:
     return _section(path, document).keys()
 
 
-def _section(path: Path, document: Mapping[str, Any]) -> type[Section]:
+def _section(path: Path, document: Mapping[str, Any]) -> type[PipelineSection]:
     if not path:
         return PipelineDocument
     if path[-1] == "watermark":
         return Watermark
     if path[0] == "sinks":
         return SINKS[document["sinks"][path[1]]["format"]]
-    sections: dict[str, type[Section]] = {
+    sections: dict[str, type[PipelineSection]] = {
         "sources": SourceSection,
         "transforms": TransformSection,
         "spark": Spark,

@@ -134,14 +134,14 @@ def _outcome(folder: Path) -> Mapping[str, Any]:
 
 def _state(folder: Path) -> str:
     # The lock is checked before the outcome is read again: a run writes its outcome before it unlocks.
-    alive = _held(folder.parent.parent / "lock", folder.name)
+    alive = _is_locked(folder.parent.parent / "lock", folder.name)
     outcome = _outcome(folder)
     if outcome:
         return str(outcome.get("state"))
     return RUNNING if alive else CRASHED
 
 
-def _held(lock: Path, number: str) -> bool:
+def _is_locked(lock: Path, number: str) -> bool:
     """Return whether the run of this number holds its pipeline's lock."""
     try:
         with lock.open("r+", encoding="utf-8") as file:

@@ -11,7 +11,7 @@ from datetime import datetime
 from html import escape
 
 from . import chart
-from .chart import Point, Series
+from .chart import ChartSeries, Point
 from .progress import Batch, Totals
 from .record import CRASHED, FAILED, FINISHED, INTERRUPTED, RUNNING, STOPPED, PipelineRun
 
@@ -97,13 +97,13 @@ def _charts(batches: Sequence[Batch]) -> str:
     return "\n".join(parts)
 
 
-def _series(batches: Iterable[Batch], names: Sequence[str], value: Value) -> list[Series]:
+def _series(batches: Iterable[Batch], names: Sequence[str], value: Value) -> list[ChartSeries]:
     points: dict[str, list[Point]] = {name: [] for name in names}
     for batch in batches:
         found = value(batch)
         if found is not None:
             points[batch.sink].append((datetime.fromisoformat(batch.time).timestamp(), float(found)))
-    return [Series(name, found) for name, found in points.items()]
+    return [ChartSeries(name, found) for name, found in points.items()]
 
 
 def _rate(batch: Batch) -> float | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from .located_yaml import LocatedYaml, Path
+from ...documents.located_yaml import LocatedYaml, Path
 
 MASK = "********"
 _KEY = re.compile(r"(?i)secret|password|token|access[.]?key|credential")

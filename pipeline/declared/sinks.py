@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...cli import secret
+from ...client import secret
 from . import options
 from .checkpoint import discard_unfinished_start
 from .cross_checks import location

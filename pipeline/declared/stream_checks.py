@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...client import BlockingConnection, ClientError
 from ...protocol.errors import ApiError
-from ..client import BlockingConnection, ClientError
-from ..jetstream import JetStreamRequests, StreamFacts, UnknownStream
+from ..jetstream import JetStreamRequests, StreamStatus, UnknownStream
 from ..options import QuerySettings
 from ..options.table import READ, STREAM, WRITE
 from . import options
@@ -27,22 +27,22 @@ class StreamCheck:
     hint: str = ""
 
 
-def look(loaded: LoadedDocument) -> list[StreamCheck]:
+def check(loaded: LoadedDocument) -> list[StreamCheck]:
     """Return what there is for every source and for every sink that is a stream."""
     document = loaded.document
     use = READ if document.trigger == BATCH else STREAM
     found: list[StreamCheck] = []
     for name in document.sources:
         for each in options.of_source(document, name, loaded.overlay):
-            found += _look(f"sources.{name}", QuerySettings.of(each, use))
+            found += _check_stream(f"sources.{name}", QuerySettings.of(each, use))
     for name, sink in document.sinks.items():
         if isinstance(sink, StreamSink):
             given = options.of_sink(document, name, loaded.overlay)
-            found += _look(f"sinks.{name}", QuerySettings.of(given, WRITE))
+            found += _check_stream(f"sinks.{name}", QuerySettings.of(given, WRITE))
     return found
 
 
-def _look(path: str, settings: QuerySettings) -> list[StreamCheck]:
+def _check_stream(path: str, settings: QuerySettings) -> list[StreamCheck]:
     pattern = settings.pattern.pattern if settings.pattern else ""
     named = ", ".join(settings.streams) or pattern or str(settings.values.get("subject") or "")
     try:
@@ -69,7 +69,7 @@ def _matching(api: JetStreamRequests, settings: QuerySettings) -> list[str]:
 
 def _found(path: str, api: JetStreamRequests, name: str, domain: str) -> StreamCheck:
     try:
-        stream: StreamFacts = api.stream(name)
+        stream: StreamStatus = api.stream(name)
     except UnknownStream as error:
         return StreamCheck(
             path, name, domain, error=str(error), hint="'pyjs stream ls' shows those there are"

@@ -6,9 +6,9 @@ import functools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from ...documents.located_yaml import Path, dotted
 from . import failure, functions, options
 from .document import BATCH, PipelineDocument, TransformSection, Watermark, milliseconds
-from .located_yaml import Path, dotted
 from .reading import LoadedDocument
 
 if TYPE_CHECKING:

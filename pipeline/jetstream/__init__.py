@@ -3,14 +3,14 @@
 from .api import JetStreamRequests
 from .errors import DataLoss, ShortRead, UnknownStream
 from .range import StreamRange, read
-from .stream_facts import StreamFacts
+from .stream_status import StreamStatus
 
 __all__ = [
     "DataLoss",
     "JetStreamRequests",
     "ShortRead",
-    "StreamFacts",
     "StreamRange",
+    "StreamStatus",
     "UnknownStream",
     "read",
 ]

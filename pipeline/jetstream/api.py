@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from ...client import BlockingConnection, NoResponders
 from ...protocol.errors import ApiError
 from ...protocol.timestamp import format_rfc3339
-from ..client import BlockingConnection, NoResponders
 from .errors import STREAM_NOT_FOUND, UnknownStream
-from .stream_facts import StreamFacts
+from .stream_status import StreamStatus
 
 PREFIX = "$JS.API"
 NO_MESSAGE = 10037
@@ -53,7 +53,7 @@ class JetStreamRequests:
             raise ApiError.from_json(document["error"])
         return dict(document)
 
-    def stream(self, name: str, *, subjects: str = "") -> StreamFacts:
+    def stream(self, name: str, *, subjects: str = "") -> StreamStatus:
         """Return the facts of a stream.
 
         subjects: a filter; the message counts of the subjects that match it are returned too
@@ -71,7 +71,7 @@ class JetStreamRequests:
                 break
             counts.update(page)
         info["state"]["subjects"] = counts
-        return StreamFacts.of(name, info)
+        return StreamStatus.of(name, info)
 
     def _stream_info(self, name: str, request: dict[str, Any] | None) -> dict[str, Any]:
         try:

@@ -39,7 +39,7 @@ def names(*, headers: bool) -> tuple[str, ...]:
 
 
 @dataclass(slots=True)
-class Rows:
+class MessageColumns:
     """Messages in ascending order of sequence, as columns."""
 
     subjects: pa.Array  # string
@@ -51,14 +51,14 @@ class Rows:
     def __len__(self) -> int:
         return len(self.payloads)
 
-    def below(self, end: int) -> Rows:
+    def below(self, end: int) -> MessageColumns:
         """Return the rows whose sequence is below `end`."""
         count = int(np.searchsorted(self.sequences, end))
         return self if count == len(self) else self.first(count)
 
-    def first(self, count: int) -> Rows:
+    def first(self, count: int) -> MessageColumns:
         """Return the first `count` rows."""
-        return Rows(
+        return MessageColumns(
             self.subjects.slice(0, count),
             self.sequences[:count],
             self.times[:count],
@@ -66,10 +66,10 @@ class Rows:
             None if self.headers is None else self.headers.slice(0, count),
         )
 
-    def chosen(self, rows: Sequence[int]) -> Rows:
+    def chosen(self, rows: Sequence[int]) -> MessageColumns:
         """Return only the rows with these indexes."""
         at = pa.array(rows, pa.int64())
-        return Rows(
+        return MessageColumns(
             self.subjects.take(at),
             self.sequences[list(rows)],
             self.times[list(rows)],
@@ -131,7 +131,7 @@ class Rows:
 class MessageRange(NamedTuple):
     """Messages, and where to continue: sequences below `until` that are not among `rows` no longer exist."""
 
-    rows: Rows
+    rows: MessageColumns
     until: int
 
 

@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
+from ...client import ClientError
+from ...client.block import ArrowMessages
 from ...protocol import headers
-from ..client import ClientError
-from ..client.block import ArrowMessages
 from . import deliveries
 from .api import JetStreamRequests
-from .columns import MessageRange, Rows
+from .columns import MessageColumns, MessageRange
 from .errors import Interrupted
 
 ASKED_BYTES = 4 << 20  # of one request
@@ -182,7 +182,7 @@ class ConsumerReader:
         self._blocks = []
         subjects, figures = deliveries.read(block.heads)
         sequences, numbers = figures[:, 0], figures[:, 1]
-        rows = Rows(subjects, sequences, figures[:, 2], block.payloads, block.headers)
+        rows = MessageColumns(subjects, sequences, figures[:, 2], block.payloads, block.headers)
         due = np.arange(self._number + 1, self._number + 1 + len(rows))
         wrong = np.flatnonzero(numbers != due)
         if len(wrong):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ..client.chunks import pieces
+from ...client.chunks import pieces
 from .columns import text
 from .errors import Interrupted
 
@@ -73,9 +73,9 @@ def _read_alike(heads: pa.Array) -> tuple[pa.Array, np.ndarray] | None:
         return None
     leading = dots[np.add.outer(after, np.arange(-_NUMBERS, 0))]  # the dot before each figure
     following = np.column_stack([leading[:, 1:], ends])
-    places = np.stack([leading + 1, following], axis=2).reshape(len(heads), -1)
+    bounds = np.stack([leading + 1, following], axis=2).reshape(len(heads), -1)
     try:
-        figures = pieces(values, places, range(0, 2 * _NUMBERS, 2), pa.string()).cast(pa.int64())
+        figures = pieces(values, bounds, range(0, 2 * _NUMBERS, 2), pa.string()).cast(pa.int64())
     except pa.ArrowInvalid:
         return None
     subjects = pieces(values, np.column_stack([starts, first]), [0])

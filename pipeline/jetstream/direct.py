@@ -14,11 +14,11 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
+from ...client import ClientError, Frames
 from ...protocol import headers
 from ...protocol.subject import matches
-from ..client import ClientError, Frames
 from .api import JetStreamRequests
-from .columns import MessageRange, Rows, text
+from .columns import MessageColumns, MessageRange, text
 from .errors import Interrupted
 
 BATCH_BYTES = 4 << 20
@@ -102,7 +102,7 @@ class DirectReader:
                         return batch
                     raise Interrupted(f"direct get: {code} {words}".strip())
 
-    def _wanted(self, rows: Rows) -> Rows:
+    def _wanted(self, rows: MessageColumns) -> MessageColumns:
         """Return the messages on the wanted subjects; the server has filtered by a single one already."""
         if len(self._subjects) <= 1:
             return rows
@@ -114,7 +114,7 @@ class DirectReader:
         return rows.chosen(kept)
 
 
-def _rows(frames: Frames) -> tuple[Rows, int]:
+def _rows(frames: Frames) -> tuple[MessageColumns, int]:
     """Return the messages, and the sequence after the last. Raises Interrupted if one is missing."""
     subjects, sequences, times, blocks = [], [], [], []
     previous = 0
@@ -128,7 +128,7 @@ def _rows(frames: Frames) -> tuple[Rows, int]:
         sequences.append(previous)
         times.append(added[3])
         blocks.append(block[: added.start()] + b"\r\n" if added.start() > len(_EMPTY) else b"")
-    rows = Rows(
+    rows = MessageColumns(
         text(pa.array(subjects, pa.binary())),
         np.array(sequences, np.int64),
         _nanoseconds(times),

@@ -12,7 +12,7 @@ import pyarrow as pa
 from ...protocol.errors import ApiError
 from ...protocol.timestamp import parse_rfc3339
 from .api import NO_MESSAGE, JetStreamRequests
-from .columns import MessageRange, Rows
+from .columns import MessageColumns, MessageRange
 
 AT_ONCE = 100  # messages of one range
 
@@ -60,11 +60,11 @@ class LeaderReader:
         return nearest
 
 
-def _rows(found: list[dict[str, Any]]) -> Rows:
+def _rows(found: list[dict[str, Any]]) -> MessageColumns:
     def binary(field: str) -> pa.Array:
         return pa.array([base64.b64decode(one.get(field) or "") for one in found], pa.binary())
 
-    return Rows(
+    return MessageColumns(
         pa.array([one["subject"] for one in found], pa.string()),
         np.array([one["seq"] for one in found], np.int64),
         np.array([parse_rfc3339(one["time"]) for one in found], np.int64),

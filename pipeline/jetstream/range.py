@@ -18,8 +18,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from ...protocol.errors import ApiError
-from ..client import (
+from ...client import (
     BlockingConnection,
     ClientError,
     ConnectionLost,
@@ -28,6 +27,7 @@ from ..client import (
     NotPermitted,
     TimedOut,
 )
+from ...protocol.errors import ApiError
 from . import columns as layout
 from .api import JetStreamRequests
 from .columns import MessageRange
@@ -35,7 +35,7 @@ from .consumer import ConsumerReader
 from .direct import DirectReader
 from .errors import Behind, DataLoss, Interrupted, ShortRead
 from .leader import LeaderReader
-from .stream_facts import StreamFacts
+from .stream_status import StreamStatus
 
 _PASSING = (Interrupted, ConnectionLost, NoResponders, NoServers, TimedOut)
 UNAVAILABLE = 503
@@ -145,7 +145,7 @@ class _Reading:
         if self.position < self._range.end:
             self._check_end()
 
-    def _from_any_way(self, stream: StreamFacts) -> Iterator[MessageRange]:
+    def _from_any_way(self, stream: StreamStatus) -> Iterator[MessageRange]:
         # Where consumers decide what a stream keeps, a consumer that only reads would cause messages to be
         # removed.
         if stream.retention != "limits":
@@ -169,13 +169,13 @@ class _Reading:
             with consumer:
                 yield from consumer.ranges()
 
-    def _without_consumer(self, stream: StreamFacts) -> Iterator[MessageRange]:
+    def _without_consumer(self, stream: StreamStatus) -> Iterator[MessageRange]:
         position = -1
         while position < self.position < self._range.end:
             position = self.position
             yield from self._lap(stream)
 
-    def _lap(self, stream: StreamFacts) -> Iterator[MessageRange]:
+    def _lap(self, stream: StreamStatus) -> Iterator[MessageRange]:
         """Yield what a replica has, and then some messages that only the leader has."""
         if stream.allow_direct:
             yield from DirectReader(*self._rest(), self._batch).ranges()
@@ -188,7 +188,7 @@ class _Reading:
 
     # -- what is missing
 
-    def _facts(self) -> StreamFacts:
+    def _facts(self) -> StreamStatus:
         """Return the stream as its leader sees it; DataLoss if it is not the one that reading began with."""
         stream = self._api.stream(self._range.stream)
         if self._created and stream.created != self._created:
@@ -196,7 +196,7 @@ class _Reading:
         self._created = stream.created
         return stream
 
-    def _pass_front(self, stream: StreamFacts) -> None:
+    def _pass_front(self, stream: StreamStatus) -> None:
         """Move the position to the stream's first message if that is later."""
         if stream.first > self.position:
             until = min(stream.first, self._range.end)

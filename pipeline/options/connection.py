@@ -10,7 +10,7 @@ from typing import Any
 
 from ...cli import context
 from ...cli.errors import CliError
-from ..client import ConnectionOptions
+from ...client import ConnectionOptions
 from .errors import OptionError
 
 # Options, and the fields of a context that mean the same.

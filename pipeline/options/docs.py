@@ -28,11 +28,11 @@ def _table(options: Iterable[Option]) -> str:
 
 def _row(option: Option) -> str:
     uses = [word for use, word in _USES if use in option.uses]
-    places = "all" if len(uses) == len(_USES) else ", ".join(uses)
+    accepted_in = "all" if len(uses) == len(_USES) else ", ".join(uses)
     default = f"`{option.default}`" if option.default else option.unset
     kafka = f" (Kafka: `{option.kafka}`)" if option.kafka else ""
     meaning = f"{option.meaning}{kafka}".replace("|", "\\|")
-    return f"| `{option.name}` | {places} | {default} | {meaning} |\n"
+    return f"| `{option.name}` | {accepted_in} | {default} | {meaning} |\n"
 
 
 def renewed(page: str) -> str:

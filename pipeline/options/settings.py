@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..client import ConnectionOptions
+from ...client import ConnectionOptions
 from ..jetstream.api import PREFIX, domain_prefix
 from . import connection, errors_found
 from .errors import OptionError

@@ -143,12 +143,12 @@ def time(given: str) -> int:
         ) from None
 
 
-def one_of(*choices: str) -> Choice:
+def one_of(*choices: str) -> OneOf:
     """Return a kind that accepts one of these words."""
-    return Choice(choices)
+    return OneOf(choices)
 
 
-class Choice:
+class OneOf:
     """One of some words."""
 
     def __init__(self, choices: tuple[str, ...]) -> None:

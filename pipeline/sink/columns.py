@@ -20,7 +20,7 @@ from .errors import SinkError
 
 
 @dataclass(frozen=True)
-class Column:
+class SinkColumn:
     """A column by its name; `types` says in words what `takes` checks."""
 
     name: str
@@ -46,15 +46,15 @@ def _value(headers: MapType) -> bool:
 
 
 COLUMNS = (
-    Column("subject", "string", "where the row is published; or the option `subject` for all rows"),
-    Column("data", "binary or string", "the payload; null is an empty one"),
-    Column(
+    SinkColumn("subject", "string", "where the row is published; or the option `subject` for all rows"),
+    SinkColumn("data", "binary or string", "the payload; null is an empty one"),
+    SinkColumn(
         "headers",
         "map<string,array<string>> or map<string,string>",
         "the message's headers; null for none",
     ),
-    Column("msg_id", "string", "`Nats-Msg-Id`: a stream stores an id once in its duplicate window"),
-    Column(
+    SinkColumn("msg_id", "string", "`Nats-Msg-Id`: a stream stores an id once in its duplicate window"),
+    SinkColumn(
         "ttl",
         "string or integer",
         "`Nats-TTL`, how long the stream keeps it: seconds, `1h`, `never`; null: as the stream says",

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from ...protocol.errors import ApiError
-from ..client import (
+from ...client import (
     AuthorizationError,
     BlockingConnection,
     ClientError,
@@ -26,6 +25,7 @@ from ..client import (
     NotPermitted,
     TimedOut,
 )
+from ...protocol.errors import ApiError
 from ..jetstream import JetStreamRequests
 from .errors import RowRejected, Unacknowledged
 
@@ -49,7 +49,7 @@ class _Sent:
     tried: float
 
 
-class Publisher:
+class FramePublisher:
     """Publishes one task's frames, numbered from 0 in the order given.
 
     called: returns a frame's number in words, for errors
@@ -91,7 +91,7 @@ class Publisher:
         """The largest message that the server accepts, in bytes."""
         return self.connection.max_payload
 
-    def __enter__(self) -> Publisher:
+    def __enter__(self) -> FramePublisher:
         return self
 
     def __exit__(

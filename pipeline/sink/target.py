@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ...protocol.duration import SECOND, format_go
 from ...protocol.subject import matches
-from ..jetstream import JetStreamRequests, StreamFacts
+from ..jetstream import JetStreamRequests, StreamStatus
 from .errors import SinkError
 
 
@@ -58,7 +58,7 @@ def find(
     return TargetStream(stream, largest, found.duplicate_window / SECOND)
 
 
-def _check_open(stream: StreamFacts) -> None:
+def _check_open(stream: StreamStatus) -> None:
     if stream.sealed:
         raise SinkError(f"stream {stream.name} is sealed: it takes no messages any more")
     if stream.config.get("no_ack"):
@@ -72,7 +72,7 @@ def _check_open(stream: StreamFacts) -> None:
         )
 
 
-def _check_window(stream: StreamFacts, retry_window: float) -> None:
+def _check_window(stream: StreamStatus, retry_window: float) -> None:
     """Raise SinkError if message ids are forgotten before rows may be sent for the last time."""
     if stream.duplicate_window >= retry_window * SECOND:
         return

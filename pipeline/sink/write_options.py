@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..client import ConnectionOptions
+from ...client import ConnectionOptions
 from ..options import QuerySettings
 from .errors import SinkError
 

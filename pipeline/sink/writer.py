@@ -18,13 +18,13 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from ..client import BlockingConnection, ConnectionLost, NoServers, TimedOut
+from ...client import BlockingConnection, ConnectionLost, NoServers, TimedOut
 from ..jetstream import JetStreamRequests
 from ..options import QuerySettings
 from . import columns, target, task
 from .errors import SinkError
 from .frame import Encoder
-from .publisher import Publisher
+from .publisher import FramePublisher
 from .target import TargetStream
 from .task import WriteTask
 from .write_options import WriteOptions
@@ -62,13 +62,13 @@ class WritePlan:
         plan = cls(options, columns.check(schema, options.subject), time.time())
         try:
             with BlockingConnection.open(options.address) as connection:
-                return replace(plan, target=plan.look(connection))
+                return replace(plan, target=plan.find_target(connection))
         except (NoServers, ConnectionLost, TimedOut):
             if patient:
                 return plan
             raise
 
-    def look(self, connection: BlockingConnection) -> TargetStream:
+    def find_target(self, connection: BlockingConnection) -> TargetStream:
         """Find the stream and check it."""
         return target.find(
             JetStreamRequests(connection, self.options.api_prefix),
@@ -83,7 +83,7 @@ class WritePlan:
         options, head = self.options, next(batches, None)
         if head is None:
             return TaskCommit(here.partition, 0, 0)
-        publisher = Publisher(
+        publisher = FramePublisher(
             options.address,
             called=here.row,
             prefix=options.api_prefix,
@@ -91,7 +91,7 @@ class WritePlan:
             seconds=options.delivery_timeout,
         )
         with publisher:
-            found = self.target or self.look(publisher.connection)
+            found = self.target or self.find_target(publisher.connection)
             publisher.stream = found.stream
             self._check_age(here, found)
             encoder = self._encoder(here, found, publisher)
@@ -101,7 +101,7 @@ class WritePlan:
                 publisher.finish()  # nobody reads answers while the next batch is computed
         return TaskCommit(here.partition, publisher.sent, publisher.duplicates)
 
-    def _encoder(self, here: WriteTask, found: TargetStream, publisher: Publisher) -> Encoder:
+    def _encoder(self, here: WriteTask, found: TargetStream, publisher: FramePublisher) -> Encoder:
         largest, limit = publisher.max_payload, "server's max_payload"
         if 0 <= found.max_message < largest:
             largest, limit = found.max_message, f"max_msg_size of stream {found.stream}"

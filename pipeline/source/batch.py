@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from ..jetstream import StreamFacts, StreamRange
+from ..jetstream import StreamRange, StreamStatus
 from ..options import QuerySettings
 from . import columns
 from .bounds import PositionResolver
@@ -42,7 +42,7 @@ class BatchReader(DataSourceReader):
         """
         directory = StreamDirectory(self.settings)
         try:
-            found = {} if self.narrowed.nothing else directory.stream_facts()
+            found = {} if self.narrowed.nothing else directory.stream_statuses()
             bounds = PositionResolver(self.settings, directory)
             ranges = {
                 name: self._range(stream, bounds)
@@ -65,7 +65,7 @@ class BatchReader(DataSourceReader):
         """Return the rows of one task."""
         return self.reading.batches(partition)
 
-    def _range(self, stream: StreamFacts, bounds: PositionResolver) -> tuple[int, int]:
+    def _range(self, stream: StreamStatus, bounds: PositionResolver) -> tuple[int, int]:
         """Return the sequences [start, end) of one stream that the options and the filters leave."""
         narrowed = self.narrowed
         start, end = bounds.start(stream), bounds.end(stream)

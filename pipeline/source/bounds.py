@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from ...protocol.timestamp import format_rfc3339
-from ..jetstream import DataLoss, StreamFacts
+from ..jetstream import DataLoss, StreamStatus
 from ..options import OptionError, QuerySettings
 from ..options.positions import StreamPosition, StreamPositions
 from .directory import LIMITS, StreamDirectory
@@ -21,7 +21,7 @@ class PositionResolver:
         self.settings = settings
         self.directory = directory
 
-    def start(self, stream: StreamFacts) -> int:
+    def start(self, stream: StreamStatus) -> int:
         """Return the first sequence to read.
 
         Raises DataLoss if the option names a sequence that is gone, BeyondEnd if it names one that does not
@@ -43,7 +43,7 @@ class PositionResolver:
             return found or stream.last + 1
         return stream.first if position.kind == "earliest" else stream.last + 1
 
-    def end(self, stream: StreamFacts) -> int:
+    def end(self, stream: StreamStatus) -> int:
         """Return the sequence to stop before. Raises as `start` does for one that does not exist yet."""
         option = self.settings.ending
         position = self._position(option, stream.name)
@@ -55,7 +55,7 @@ class PositionResolver:
             return self.at(stream, position.value) or stream.last + 1
         return stream.last + 1
 
-    def at(self, stream: StreamFacts, when: int) -> int | None:
+    def at(self, stream: StreamStatus, when: int) -> int | None:
         """Return the first sequence stored at or after a time (ns since the epoch), None if there is none."""
         return self.directory.ask(lambda api: api.sequence_at(stream.name, when))
 
@@ -65,7 +65,7 @@ class PositionResolver:
             raise OptionError(option.option, f"has no position for stream {stream}", "name all that are read")
         return found
 
-    def _there(self, sequence: int, stream: StreamFacts, option: str) -> int:
+    def _there(self, sequence: int, stream: StreamStatus, option: str) -> int:
         if sequence < stream.first and stream.retention == LIMITS:
             self._lose(
                 DataLoss(

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from ..client import BlockingConnection, ConnectionLost, NoServers, TimedOut
-from ..jetstream import JetStreamRequests, StreamFacts, UnknownStream
+from ...client import BlockingConnection, ConnectionLost, NoServers, TimedOut
+from ..jetstream import JetStreamRequests, StreamStatus, UnknownStream
 from ..options import OptionError, QuerySettings
 
 T = TypeVar("T")
@@ -53,7 +53,7 @@ class StreamDirectory:
             return sorted(self.settings.streams)
         return sorted(name for name in self.ask(lambda api: api.streams()) if pattern.fullmatch(name))
 
-    def stream_facts(self, *, missing_ok: bool = False) -> dict[str, StreamFacts]:
+    def stream_statuses(self, *, missing_ok: bool = False) -> dict[str, StreamStatus]:
         """Return the streams' facts by name.
 
         Raises UnknownStream for a named stream that does not exist, unless `missing_ok`.
@@ -75,7 +75,7 @@ class StreamDirectory:
         return self._api
 
 
-def check_retention(settings: QuerySettings, stream: StreamFacts) -> None:
+def check_retention(settings: QuerySettings, stream: StreamStatus) -> None:
     """Raise OptionError if consumerDurable is missing for this stream, or not allowed with it."""
     if stream.retention != LIMITS and not settings.durable:
         raise OptionError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..jetstream import DataLoss, StreamFacts
+from ..jetstream import DataLoss, StreamStatus
 from .offsets import StreamOffset
 
 
@@ -46,7 +46,7 @@ class BeyondEnd(DataLoss):
         return f"{self.happened}; name {self.first} or latest for its end, or set failOnDataLoss to false"
 
 
-def lost(mark: StreamOffset, stream: StreamFacts) -> DataLoss | None:
+def lost(mark: StreamOffset, stream: StreamStatus) -> DataLoss | None:
     """Return what a reader at `mark` has lost of the stream that `stream` describes, None if nothing.
 
     A work queue and a stream kept by interest lose acknowledged messages: that is their purpose.
@@ -65,7 +65,7 @@ def lost(mark: StreamOffset, stream: StreamFacts) -> DataLoss | None:
     return None
 
 
-def resumed(mark: StreamOffset, stream: StreamFacts) -> StreamOffset:
+def resumed(mark: StreamOffset, stream: StreamStatus) -> StreamOffset:
     """Return where a reader that tolerates loss continues."""
     if stream.created != mark.created:
         return StreamOffset(stream.first, stream.created, stream.first)

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from ...client import BlockingConnection, TimedOut
 from ...protocol.errors import ApiError
-from ..client import BlockingConnection, TimedOut
-from ..jetstream import JetStreamRequests, StreamFacts
+from ..jetstream import JetStreamRequests, StreamStatus
 from ..jetstream.errors import CONSUMER_NOT_FOUND
 from ..options import OptionError
 from .directory import LIMITS
@@ -22,7 +22,7 @@ ACK, NAK = b"+ACK", b"-NAK"
 END = frozenset({404, 408, 409})  # no messages, none in time, the request ended
 
 
-def ensure(api: JetStreamRequests, stream: StreamFacts, durable: str, subjects: tuple[str, ...]) -> None:
+def ensure(api: JetStreamRequests, stream: StreamStatus, durable: str, subjects: tuple[str, ...]) -> None:
     """Create the durable if it is missing, else check it. Raises OptionError, ApiError."""
     if stream.retention == LIMITS:
         return

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
 
-from ..client import BlockingConnection
-from ..jetstream import DataLoss, JetStreamRequests, StreamFacts, StreamRange, UnknownStream, read
+from ...client import BlockingConnection
+from ..jetstream import DataLoss, JetStreamRequests, StreamRange, StreamStatus, UnknownStream, read
 from ..options import QuerySettings
 from .directory import LIMITS
 from .loss import Recreated
@@ -63,7 +63,7 @@ class ReadOptions:
                 retry_interval=settings.retry_interval,
             )
 
-    def _facts(self, api: JetStreamRequests, wanted: StreamRange) -> StreamFacts | None:
+    def _facts(self, api: JetStreamRequests, wanted: StreamRange) -> StreamStatus | None:
         """Return the stream's facts, or None after a warning if it is gone or another one of its name."""
         loss: Exception
         try:

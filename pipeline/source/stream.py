@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
-from ..jetstream import DataLoss, StreamFacts, StreamRange, UnknownStream
+from ..jetstream import DataLoss, StreamRange, StreamStatus, UnknownStream
 from ..options import OptionError, QuerySettings
 from . import columns, offsets, queue
 from .backoff import Backoff
@@ -67,7 +67,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         Raises what `PositionResolver.start` raises, and OptionError if consumerDurable is missing or not
         allowed. A work queue must be read from its first message: another start is an OptionError.
         """
-        found = self._look()
+        found = self._statuses()
         bounds = PositionResolver(self.settings, self.directory)
         self.position = {
             name: StreamOffset(_kept(bounds.start(stream), stream), stream.created)
@@ -101,7 +101,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         self.backoff.pause()
         given = offsets.read(start) if start is not None else self.position
-        found = self._look(missing_ok=given is not None)
+        found = self._statuses(missing_ok=given is not None)
         if start is not None and given is not None:
             self._acknowledge(given)
         before = self._still_there(given, found) if given is not None else None
@@ -126,7 +126,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Set the present ends of the streams as the last to read up to."""
         self.target = {
-            name: StreamOffset(stream.last + 1, stream.created, 0) for name, stream in self._look().items()
+            name: StreamOffset(stream.last + 1, stream.created, 0)
+            for name, stream in self._statuses().items()
         }
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[InputPartition]:
@@ -147,7 +148,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Note that the batches up to `end` are done, and acknowledge them if the options ask for it."""
         self.backoff.busy()
         if self.settings.durable:
-            self._look(missing_ok=True)
+            self._statuses(missing_ok=True)
             self._acknowledge(offsets.read(end))
 
     def _acknowledge(self, done: StreamOffsets) -> None:
@@ -178,10 +179,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     # -- within
 
-    def _look(self, *, missing_ok: bool = False) -> dict[str, StreamFacts]:
+    def _statuses(self, *, missing_ok: bool = False) -> dict[str, StreamStatus]:
         """Return the streams as they are now; check, for each new one, whether and how it may be read."""
         settings = self.settings
-        found = self.directory.stream_facts(missing_ok=missing_ok)
+        found = self.directory.stream_statuses(missing_ok=missing_ok)
         for stream in found.values():
             if self.known.get(stream.name) == stream.created:
                 continue
@@ -195,7 +196,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self.known[stream.name] = stream.created
         return found
 
-    def _still_there(self, given: StreamOffsets, found: dict[str, StreamFacts]) -> StreamOffsets:
+    def _still_there(self, given: StreamOffsets, found: dict[str, StreamStatus]) -> StreamOffsets:
         """Return where reading continues: where the query stands, unless the stream lost those messages."""
         kept = {}
         for name, mark in given.items():
@@ -210,7 +211,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             kept[name] = resumed(mark, stream) if stream is not None else mark
         return kept
 
-    def _end(self, stream: StreamFacts, before: StreamOffsets | None) -> StreamOffset:
+    def _end(self, stream: StreamStatus, before: StreamOffsets | None) -> StreamOffset:
         """Return the end of a stream, with where it begins if the query has not read it yet."""
         known = (before or {}).get(stream.name)
         since = known.since if known else stream.first if before is not None else 0
@@ -244,7 +245,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             LOG.warning("%s", text)
 
 
-def _kept(start: int, stream: StreamFacts) -> int:
+def _kept(start: int, stream: StreamStatus) -> int:
     """Return the start of a new query.
 
     Raises OptionError if it would remove unread messages of a work queue.

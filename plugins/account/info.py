@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import time
 from typing import Any
 
 import click
 
-from ...cli import render
+from ...cli import output, render
 from ...cli.command import Command
 from ...cli.connection import NatsConnection, connect
 from ...cli.errors import CliError, RemoteError
 from ...cli.jetstream import NOT_ENABLED
+from ...cli.user import user_info
+from ..stream.info import plain
 
 Info = dict[str, Any]
 Pairs = list[tuple[str, object]]
@@ -21,31 +22,23 @@ SECONDS = 1.0  # servers before 2.10 do not report the user
 
 
 @click.command(cls=Command)
+@output.showing("account_info")
 async def info() -> None:
     """Show the account, the connection, the permissions and JetStream's limits."""
     async with connect() as connection:
-        user = await _user(connection)
+        user: Info = (await user_info(connection, SECONDS)).get("data") or {}
         begin = time.perf_counter_ns()
         await connection.nc.flush(connection.timeout)
-        lines = ["Account Information", "", render.fields(_connection(connection, user, begin), WIDTH), ""]
+        rtt = (time.perf_counter_ns() - begin) // 1000 * 1000
+        lines = ["Account Information", "", render.fields(_connection(connection, user, rtt), WIDTH), ""]
         lines += _permissions(user.get("permissions") or {})
-        lines += await _jetstream(connection)
-    render.show("\n".join(lines))
+        found, lacking = await _jetstream(connection)
+        document = {"user": user, "url": connection.url, "rtt": rtt, "server": connection.greeting}
+    lines += _limits(found) if found else [lacking]
+    output.show_page({**document, "jetstream": found}, "\n".join(lines), name=str(user.get("account", "")))
 
 
-async def _user(connection: NatsConnection) -> Info:
-    """Return what the server says about the user; {} if it says nothing."""
-    from nats import errors as nats_errors
-
-    try:
-        answer = await connection.nc.request("$SYS.REQ.USER.INFO", b"", timeout=SECONDS)
-        data: Info = json.loads(answer.data).get("data") or {}
-    except (nats_errors.Error, TimeoutError, ValueError):
-        return {}
-    return data
-
-
-def _connection(connection: NatsConnection, user: Info, begin: int) -> Pairs:
+def _connection(connection: NatsConnection, user: Info, rtt: int) -> Pairs:
     said = connection.greeting
     rows: Pairs = []
     if user:
@@ -57,7 +50,7 @@ def _connection(connection: NatsConnection, user: Info, begin: int) -> Pairs:
     rows += [
         ("Client ID", said.get("client_id", "")),
         ("Client IP", said.get("client_ip", "")),
-        ("RTT", render.go_span((time.perf_counter_ns() - begin) // 1000 * 1000)),
+        ("RTT", render.go_span(rtt)),
         ("Headers Supported", "true" if said.get("headers") else "false"),
         ("Maximum Payload", render.size(connection.nc.max_payload)),
     ]
@@ -92,15 +85,19 @@ def _permissions(found: Info) -> list[str]:
     return lines
 
 
-async def _jetstream(connection: NatsConnection) -> list[str]:
+async def _jetstream(connection: NatsConnection) -> tuple[Info | None, str]:
+    """Return what JetStream says of the account, or None and why it says nothing."""
+    lacking = "   JetStream is not supported in this account"
     try:
-        found = await connection.js.request("INFO")
+        return plain(await connection.js.request("INFO")), ""
     except RemoteError as error:
-        why = "JetStream is not supported in this account"
-        return ["   " + (why if error.err_code == NOT_ENABLED else f"JetStream: {error.message}")]
+        return None, lacking if error.err_code == NOT_ENABLED else f"   JetStream: {error.message}"
     except CliError as error:
-        what = "JetStream is not supported in this account"
-        return ["   " + (what if "no responders" in error.message else "No response from JetStream server")]
+        return None, lacking if "no responders" in error.message else "   No response from JetStream server"
+
+
+def _limits(found: Info) -> list[str]:
+    """Return the lines of the page about JetStream."""
     domain = found.get("domain", "")
     usage: Pairs = [
         ("Storage", render.size(found.get("storage", 0))),

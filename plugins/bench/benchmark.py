@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...cli import flags, output, render, words
+from ...cli.blocking import connection_options
 from ...cli.profile import resolve
 from . import report
 from .client import ClientPlan, Work
-from .connection import Api, connection_options, open_connection
-from .processes import Spec, Watch, run_clients
-from .sample import Sample
-from .settings import Settings
+from .connection import Api, open_connection
+from .processes import BenchmarkWatch, ProcessSpec, run_clients
+from .sample import BenchmarkSample
+from .settings import BenchmarkSettings
 
 MOST_BARS = 16  # clients; of more, one bar shows the sum
 
@@ -44,7 +45,7 @@ class Benchmark:
         """The letter in front of the number of a client in CSV files."""
         return "P" if self.sends else "S"
 
-    def plans(self, settings: Settings) -> list[ClientPlan]:
+    def plans(self, settings: BenchmarkSettings) -> list[ClientPlan]:
         """Return the part of each client. There are no more clients than messages to divide."""
         if not self.shared:
             return [ClientPlan(number, settings.messages, 0) for number in range(settings.clients)]
@@ -61,7 +62,7 @@ class Benchmark:
 
 def run(
     benchmark: Benchmark,
-    settings: Settings,
+    settings: BenchmarkSettings,
     facts: Mapping[str, object],
     prepare: Callable[[Api], None] | None = None,
     start: Callable[[Api], None] | None = None,
@@ -75,7 +76,7 @@ def run(
     clean_up: called in the end, also after an error or Ctrl-C.
     """
     profile = resolve(flags.session())
-    options = connection_options(profile)
+    options = connection_options(profile, " bench")
     render.log(report.banner(benchmark.label, settings, facts))
 
     def with_api(action: Callable[[Api], None] | None) -> None:
@@ -88,7 +89,7 @@ def run(
     try:
         with _watching(benchmark, settings, plans) as watch:
             watch.on_start = lambda: with_api(start)
-            samples = run_clients(Spec(settings, profile, options, benchmark.work), plans, watch)
+            samples = run_clients(ProcessSpec(settings, profile, options, benchmark.work), plans, watch)
     finally:
         with_api(clean_up)
     for note in watch.notes:
@@ -96,17 +97,19 @@ def run(
     show(benchmark, settings, samples)
 
 
-def show(benchmark: Benchmark, settings: Settings, samples: Sequence[Sample]) -> None:
+def show(benchmark: Benchmark, settings: BenchmarkSettings, samples: Sequence[BenchmarkSample]) -> None:
     """Show the results, and write the CSV file that was asked for."""
-    told = (benchmark.label, benchmark.operation, samples)
-    output.show_page(report.document(*told), report.results(*told), name=benchmark.label)
+    run = (benchmark.label, benchmark.operation, samples)
+    output.show_page(report.document(*run), report.results(*run), name=benchmark.label)
     if settings.csv:
         Path(settings.csv).write_text(report.csv_text(samples, benchmark.prefix))
         render.log(f"Saved metric data in csv file {settings.csv}")
 
 
 @contextmanager
-def _watching(benchmark: Benchmark, settings: Settings, plans: Sequence[ClientPlan]) -> Iterator[Watch]:
+def _watching(
+    benchmark: Benchmark, settings: BenchmarkSettings, plans: Sequence[ClientPlan]
+) -> Iterator[BenchmarkWatch]:
     """Yield what logs each client and moves the progress bars, which only a terminal has."""
 
     def on_ready(number: int) -> None:
@@ -114,7 +117,7 @@ def _watching(benchmark: Benchmark, settings: Settings, plans: Sequence[ClientPl
         render.log(f"[{number + 1}] {benchmark.label}: {benchmark.doing.format(count)}")
 
     if not settings.progress or not sys.stderr.isatty():
-        yield Watch(on_ready, lambda _number, _messages: None)
+        yield BenchmarkWatch(on_ready, lambda _number, _messages: None)
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -138,4 +141,4 @@ def _watching(benchmark: Benchmark, settings: Settings, plans: Sequence[ClientPl
             bars.start_task(tasks[number])
             bars.advance(tasks[number], messages)
 
-        yield Watch(on_ready, on_progress)
+        yield BenchmarkWatch(on_ready, on_progress)

@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ...pipeline.client import BlockingConnection, Frames, TimedOut
-from .sample import Latencies, Sample
-from .settings import SECOND, Settings
+from ...client import BlockingConnection, Frames, TimedOut
+from .sample import BenchmarkSample, Latencies
+from .settings import SECOND, BenchmarkSettings
 
 PROGRESS = SECOND // 10  # between two reports to the parent
 POLL = 1.0  # seconds of sleep after which PINGs are answered
@@ -42,7 +42,7 @@ class ClientRun:
     def __init__(
         self,
         plan: ClientPlan,
-        settings: Settings,
+        settings: BenchmarkSettings,
         connection: BlockingConnection,
         wait: Callable[[], None],
         report: Callable[[int], None],
@@ -117,11 +117,11 @@ class ClientRun:
             time.sleep(min(left, POLL))
             self.connection.poll()
 
-    def sample(self, size: int) -> Sample:
+    def sample(self, size: int) -> BenchmarkSample:
         """Return what was measured until now; `size` is the number of bytes in all payloads."""
         ended = now()
         self._report(self._unreported)
-        return Sample(self.messages, size, self._begun, ended, self.latencies)
+        return BenchmarkSample(self.messages, size, self._begun, ended, self.latencies)
 
     def take(self, patience: float = PATIENCE) -> Frames:
         """Return all messages that have arrived; wait for the first, and return none after `patience` s."""
@@ -131,4 +131,4 @@ class ClientRun:
             return Frames()
 
 
-Work = Callable[[ClientRun], Sample]
+Work = Callable[[ClientRun], BenchmarkSample]

@@ -7,12 +7,11 @@ words.
 from __future__ import annotations
 
 import json
-from urllib.parse import urlsplit
 
-from ...cli.connection import jwt_credentials, refused
-from ...cli.errors import CliError, RemoteError, UnavailableError, UsageError
-from ...cli.profile import SECOND, Profile
-from ...pipeline.client import (
+from ...cli.errors import CliError, RemoteError, UnavailableError
+from ...cli.profile import Profile
+from ...cli.refusal import refused
+from ...client import (
     AuthorizationError,
     BlockingConnection,
     ClientError,
@@ -20,41 +19,9 @@ from ...pipeline.client import (
     NoResponders,
     TimedOut,
 )
-from ...version import __version__
 
 STREAM_NOT_FOUND = 10059
 CONSUMER_NOT_FOUND = 10014
-
-
-def connection_options(profile: Profile) -> ConnectionOptions:
-    """Return how to connect with `profile`. Raises UsageError for what a blocking connection cannot do."""
-    if profile.text("socks_proxy"):
-        raise UsageError("a benchmark does not connect through a SOCKS proxy", "unset --socks-proxy")
-    for url in profile.servers:
-        if urlsplit(url).scheme in {"ws", "wss"}:
-            raise UsageError(f"a benchmark does not use websockets: {url}", "name the server's nats:// port")
-    creds = profile.text("creds") or profile.text("nsc")
-    first = profile.servers[0]
-    named = urlsplit(first if "://" in first else f"nats://{first}").username
-    # As for every other command, a user in the URL takes precedence over --user and --token.
-    by_url = named is not None and not creds and not profile.text("nkey")
-    if not creds and profile.text("user_jwt") and not profile.text("nkey"):
-        creds = jwt_credentials(profile)
-    return ConnectionOptions(
-        servers=tuple(profile.servers),
-        name=profile.connection_name or f"NATS CLI Version {__version__} (pyjs bench)",
-        creds=creds,
-        nkey=profile.text("nkey"),
-        user="" if by_url else profile.text("user"),
-        password="" if by_url else profile.text("password"),
-        token="" if by_url else profile.text("token"),
-        tls_ca=profile.text("ca"),
-        tls_cert=profile.text("cert"),
-        tls_key=profile.text("key"),
-        tls_first=bool(profile.fields.get("tls_first")),
-        inbox_prefix=profile.text("inbox_prefix") or "_INBOX",
-        timeout=profile.timeout / SECOND,
-    )
 
 
 def open_connection(profile: Profile, options: ConnectionOptions) -> BlockingConnection:

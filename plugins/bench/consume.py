@@ -10,11 +10,12 @@ import click
 from ...cli import output, render, words
 from ...cli.command import Command
 from ...cli.errors import RemoteError, UsageError
+from ...cli.proposal import in_hint
 from . import consuming
 from .benchmark import Benchmark, run
 from .client import ClientRun, Work
 from .connection import CONSUMER_NOT_FOUND, Api
-from .sample import Sample
+from .sample import BenchmarkSample
 from .settings import (
     COMMON,
     CONSUME,
@@ -22,7 +23,7 @@ from .settings import (
     FILTER,
     JETSTREAM,
     PURGE,
-    Settings,
+    BenchmarkSettings,
     batch,
     decorate,
 )
@@ -38,7 +39,7 @@ def consume(**_given: Any) -> None:
 
     Every client always has messages waiting for it: when half of a batch has come, it asks for more.
     """
-    _durable(Settings.given(), "callback")
+    _durable(BenchmarkSettings.given(), "callback")
 
 
 @click.command(cls=Command)
@@ -48,19 +49,19 @@ def consume(**_given: Any) -> None:
 @decorate(JETSTREAM)
 def fetch(**_given: Any) -> None:
     """Read a stream with a durable consumer, one batch after the other. The clients divide its messages."""
-    _durable(Settings.given(), "fetch")
+    _durable(BenchmarkSettings.given(), "fetch")
 
 
-def _durable(settings: Settings, way: str) -> None:
+def _durable(settings: BenchmarkSettings, mode: str) -> None:
     prefix = ""
 
-    def work(client: ClientRun) -> Sample:
+    def work(client: ClientRun) -> BenchmarkSample:
         acknowledger = consuming.Acknowledger(
             client, wanted=settings.acks != "none", confirmed=settings.double_ack
         )
         api = Api(client.connection, prefix)
         reader = consuming.PullReader(client, api, settings.consumer, acknowledger)
-        return reader.fetch() if way == "fetch" else reader.consume()
+        return reader.fetch() if mode == "fetch" else reader.consume()
 
     def prepare(api: Api) -> None:
         nonlocal prefix
@@ -69,9 +70,13 @@ def _durable(settings: Settings, way: str) -> None:
         info = (_create if settings.consumer == CONSUMER else _existing)(api, settings)
         warn_of_few(settings, int(str(info.get("num_pending", 0))))
 
-    operation = f"one batch of {settings.batch}, without its acknowledgements" if way == "fetch" else ""
+    operation = f"one batch of {settings.batch}, without its acknowledgements" if mode == "fetch" else ""
     benchmark = Benchmark(
-        f"JetStream durable consumer ({way})", "expecting {} messages", work, sends=False, operation=operation
+        f"JetStream durable consumer ({mode})",
+        "expecting {} messages",
+        work,
+        sends=False,
+        operation=operation,
     )
     facts: dict[str, object] = {
         "consumer": settings.consumer,
@@ -82,7 +87,7 @@ def _durable(settings: Settings, way: str) -> None:
     run(benchmark, settings, facts | stream_facts(settings), prepare)
 
 
-def stream(api: Api, settings: Settings) -> dict[str, object]:
+def stream(api: Api, settings: BenchmarkSettings) -> dict[str, object]:
     """Return the stream's information, and purge it if that was asked for. Raises RemoteError."""
     info = api.stream(settings.stream)
     if settings.purge:
@@ -90,7 +95,7 @@ def stream(api: Api, settings: Settings) -> dict[str, object]:
     return info
 
 
-def stream_facts(settings: Settings) -> dict[str, object]:
+def stream_facts(settings: BenchmarkSettings) -> dict[str, object]:
     """Return the settings of a stream that is read, for the line that says what starts."""
     facts: dict[str, object] = {
         "stream": settings.stream,
@@ -102,14 +107,14 @@ def stream_facts(settings: Settings) -> dict[str, object]:
     return facts
 
 
-def warn_of_few(settings: Settings, waiting: int) -> None:
+def warn_of_few(settings: BenchmarkSettings, waiting: int) -> None:
     """Say so if fewer messages are there than the benchmark is going to wait for."""
     if waiting < settings.messages:
         few = f"{words.number(waiting)} of {words.number(settings.messages)}"
         render.log(f"WARNING: {few} messages are there; the benchmark waits for the others. See --msgs")
 
 
-def _create(api: Api, settings: Settings) -> dict[str, object]:
+def _create(api: Api, settings: BenchmarkSettings) -> dict[str, object]:
     config: dict[str, object] = {
         "durable_name": settings.consumer,
         "name": settings.consumer,
@@ -125,11 +130,12 @@ def _create(api: Api, settings: Settings) -> dict[str, object]:
     try:
         return api.request(f"CONSUMER.CREATE.{settings.stream}.{settings.consumer}", document)
     except RemoteError as error:
-        remove = f"'consumer rm {settings.stream} {settings.consumer}' removes the one of an earlier run"
+        line = in_hint(f"consumer rm {settings.stream} {settings.consumer}")
+        remove = f"{line} removes the one of an earlier run"
         raise error.while_doing(f"could not create the consumer {settings.consumer}", remove) from None
 
 
-def _existing(api: Api, settings: Settings) -> dict[str, object]:
+def _existing(api: Api, settings: BenchmarkSettings) -> dict[str, object]:
     name = f"{settings.stream} > {settings.consumer}"
     try:
         info = api.request(f"CONSUMER.INFO.{settings.stream}.{settings.consumer}")
@@ -155,14 +161,14 @@ def _existing(api: Api, settings: Settings) -> dict[str, object]:
 @decorate(JETSTREAM)
 def ordered(**_given: Any) -> None:
     """Read a stream with an ordered consumer. Every client reads all messages."""
-    settings = Settings.given()
+    settings = BenchmarkSettings.given()
     facts = stream_facts(settings) | {"batch": settings.batch}
     read_ordered("JetStream ordered ephemeral consumer", settings, settings.filters, facts, push=False)
 
 
 def read_ordered(
     label: str,
-    settings: Settings,
+    settings: BenchmarkSettings,
     filters: Sequence[str],
     facts: dict[str, object],
     *,
@@ -178,7 +184,7 @@ def read_ordered(
         if not filters and isinstance(state, dict):
             warn_of_few(settings, 0 if settings.purge else int(state["messages"]))
 
-    def ordered_work(client: ClientRun) -> Sample:
+    def ordered_work(client: ClientRun) -> BenchmarkSample:
         return consuming.OrderedReader(client, Api(client.connection, prefix), filters, push=push).read()
 
     work: Work = ordered_work

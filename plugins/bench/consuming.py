@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from ...cli.errors import CliError, RemoteError
-from ...pipeline.client import BlockingConnection, Frames, TimedOut
+from ...client import BlockingConnection, Frames, TimedOut
 from ...protocol import headers
 from ...protocol.wire import encode
 from .client import PATIENCE, ClientRun, now
 from .connection import Api
 from .exchange import NO_RESPONDERS
-from .sample import Sample
+from .sample import BenchmarkSample
 from .settings import SECOND
 
 EXPIRES = 30_000_000_000  # ns, of a pull request
@@ -130,7 +130,7 @@ class PullReader:
         elif code != IDLE:
             self.on_end(f"{code} {text}")
 
-    def consume(self) -> Sample:
+    def consume(self) -> BenchmarkSample:
         """Read all messages, asking for more whenever half of a batch has come."""
         client, batch = self.client, self.client.settings.batch
         client.ready()
@@ -149,7 +149,7 @@ class PullReader:
         self.connection.flush()
         return client.sample(size)
 
-    def fetch(self, expires: int = EXPIRES) -> Sample:
+    def fetch(self, expires: int = EXPIRES) -> BenchmarkSample:
         """Read all messages, one batch after the other."""
         client = self.client
         client.ready()
@@ -183,7 +183,7 @@ def first(count: int, frames: Frames) -> Frames:
     return frames
 
 
-def push(client: ClientRun, subject: str, queue: str, acknowledger: Acknowledger) -> Sample:
+def push(client: ClientRun, subject: str, queue: str, acknowledger: Acknowledger) -> BenchmarkSample:
     """Read what a push consumer delivers to a subject, as a member of its queue group if it has one."""
     # The limit has the server give to the other members what this one does not wait for.
     client.connection.subscribe(subject, queue=queue, limit=client.messages)
@@ -217,7 +217,7 @@ class OrderedReader:
         self.last = 0  # the stream sequence of the last message
         self._create()
 
-    def read(self) -> Sample:
+    def read(self) -> BenchmarkSample:
         """Read all messages."""
         client = self.client
         counter = Acknowledger(client, wanted=False, confirmed=False)

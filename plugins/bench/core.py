@@ -12,7 +12,7 @@ from ...cli.errors import RefusedError, UnavailableError
 from .benchmark import Benchmark, run
 from .client import PATIENCE, ClientRun, now
 from .publications import Publications
-from .sample import Sample
+from .sample import BenchmarkSample
 from .settings import (
     COMMON,
     MESSAGES,
@@ -20,16 +20,16 @@ from .settings import (
     SLEEP,
     SUBJECT,
     THROUGHPUT,
-    Settings,
+    BenchmarkSettings,
     decorate,
 )
 
-LOOK = 64  # writes after which to look at what the server sends: PINGs, errors
+READ_EVERY = 64  # writes after which to look at what the server sends: PINGs, errors
 
 
-def publish(client: ClientRun) -> Sample:
+def publish(client: ClientRun) -> BenchmarkSample:
     """Publish the client's messages, as many with one write as the pace allows."""
-    from ...pipeline.client import TimedOut
+    from ...client import TimedOut
 
     connection, settings = client.connection, client.settings
     publications = Publications(settings, client.plan)
@@ -48,7 +48,7 @@ def publish(client: ClientRun) -> Sample:
         client.advance(count)
         if client.paced:
             client.throttle(sent)
-        if not writes % LOOK:
+        if not writes % READ_EVERY:
             connection.poll()
     try:
         connection.flush(PATIENCE)
@@ -68,9 +68,9 @@ def fits(size: int, most: int) -> None:
         )
 
 
-def receive(client: ClientRun) -> Sample:
+def receive(client: ClientRun) -> BenchmarkSample:
     """Count messages until all have arrived. The time starts with the first one."""
-    from ...pipeline.client import TimedOut
+    from ...client import TimedOut
 
     connection = client.connection
     connection.subscribe(client.settings.subscribed)
@@ -109,11 +109,11 @@ def pub(**_given: Any) -> None:
 
     Many messages are sent with one write, up to 64 KiB; a latency is the time of one write.
     """
-    settings = Settings.given()
+    settings = BenchmarkSettings.given()
     run(PUBLISHER, settings, message_facts(settings))
 
 
-def message_facts(settings: Settings) -> dict[str, object]:
+def message_facts(settings: BenchmarkSettings) -> dict[str, object]:
     """Return the settings of messages, for the line that says what starts."""
     facts: dict[str, object] = {
         "subject": settings.subscribed,
@@ -125,7 +125,7 @@ def message_facts(settings: Settings) -> dict[str, object]:
     return facts | throughput_facts(settings)
 
 
-def throughput_facts(settings: Settings) -> dict[str, object]:
+def throughput_facts(settings: BenchmarkSettings) -> dict[str, object]:
     """Return the pace, if one was asked for."""
     if settings.throughput <= 0:
         return {}
@@ -142,5 +142,5 @@ def throughput_facts(settings: Settings) -> dict[str, object]:
 @decorate(COMMON)
 def sub(**_given: Any) -> None:
     """Subscribe, and wait until every client has received all messages."""
-    settings = Settings.given()
+    settings = BenchmarkSettings.given()
     run(SUBSCRIBER, settings, {"subject": settings.subscribed, "multi-subject": settings.multisubject})

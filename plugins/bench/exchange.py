@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...cli.errors import UnavailableError
-from ...pipeline.client import BlockingConnection, Frames, TimedOut
+from ...client import BlockingConnection, Frames, TimedOut
 from ...protocol import headers
 from .connection import checked
 

@@ -10,7 +10,8 @@ import click
 from ...cli import output
 from ...cli.command import Command
 from ...cli.errors import NotFoundError, RefusedError, UnavailableError
-from ...pipeline.client import TimedOut
+from ...cli.proposal import in_hint
+from ...client import TimedOut
 from ...protocol import headers
 from ...protocol.wire import encode
 from .benchmark import Benchmark, run
@@ -18,8 +19,8 @@ from .client import ClientRun, now
 from .connection import Api, checked
 from .consume import stream_facts, warn_of_few
 from .exchange import ask, refuse_silence
-from .sample import Sample
-from .settings import COMMON, JETSTREAM, Settings, batch, decorate
+from .sample import BenchmarkSample
+from .settings import COMMON, JETSTREAM, BenchmarkSettings, batch, decorate
 
 END_OF_BATCH = 204
 OPTIONS = (*COMMON, *JETSTREAM)
@@ -43,7 +44,7 @@ class Getter:
         self.subject = f"{prefix}.{verb}.{client.settings.stream}"
         self.connection.subscribe(self.inbox.decode())
 
-    def sync(self) -> Sample:
+    def sync(self) -> BenchmarkSample:
         """Get one message after the other, by sequence."""
         client = self.client
         client.ready()
@@ -71,7 +72,7 @@ class Getter:
         # As base64: four characters for three bytes.
         return len(message.get("data", "")) * 3 // 4 if isinstance(message, dict) else 0
 
-    def batches(self) -> Sample:
+    def batches(self) -> BenchmarkSample:
         """Get batches of messages that match a filter, each with one request."""
         client, settings = self.client, self.client.settings
         client.ready()
@@ -125,7 +126,7 @@ class Getter:
 @decorate(OPTIONS)
 def sync(**_given: Any) -> None:
     """Get one message after the other, by sequence. Every client gets all of them."""
-    settings = Settings.given()
+    settings = BenchmarkSettings.given()
     _get("JetStream synchronous getter", "one get", settings, stream_facts(settings), batched=False)
 
 
@@ -136,13 +137,15 @@ def sync(**_given: Any) -> None:
 @decorate(OPTIONS)
 def batch_get(**_given: Any) -> None:
     """Get many messages with one request. Every client gets all of them."""
-    settings = Settings.given()
+    settings = BenchmarkSettings.given()
     facts = stream_facts(settings) | {"batch": settings.batch, "filter": settings.filter}
     operation = f"one request for {settings.batch} messages"
     _get("JetStream batched direct getter", operation, settings, facts, batched=True)
 
 
-def _get(label: str, operation: str, settings: Settings, facts: dict[str, object], *, batched: bool) -> None:
+def _get(
+    label: str, operation: str, settings: BenchmarkSettings, facts: dict[str, object], *, batched: bool
+) -> None:
     prefix, first, direct = "", 1, True
 
     def prepare(api: Api) -> None:
@@ -156,11 +159,11 @@ def _get(label: str, operation: str, settings: Settings, facts: dict[str, object
         if batched and not direct:
             raise RefusedError(
                 f"the stream {settings.stream} does not allow direct gets",
-                f"'stream edit {settings.stream} --allow-direct' lets it",
+                f"{in_hint(f'stream edit {settings.stream} --allow-direct')} lets it",
             )
         warn_of_few(settings, int(state["messages"]))
 
-    def work(client: ClientRun) -> Sample:
+    def work(client: ClientRun) -> BenchmarkSample:
         getter = Getter(client, prefix, first, direct=direct)
         return getter.batches() if batched else getter.sync()
 

@@ -10,6 +10,7 @@ import click
 from ...cli import output, words
 from ...cli.command import Command, CommandGroup
 from ...cli.errors import NotFoundError, RemoteError
+from ...cli.proposal import in_hint
 from ...protocol import headers
 from ...protocol.wire import encode
 from .benchmark import Benchmark, run
@@ -17,8 +18,8 @@ from .client import ClientRun, now
 from .connection import STREAM_NOT_FOUND, Api
 from .core import fits, throughput_facts
 from .exchange import acknowledged, ask
-from .sample import Sample
-from .settings import BUCKET, COMMON, PURGE, SLEEP, STORE, THROUGHPUT, Settings, decorate
+from .sample import BenchmarkSample
+from .settings import BUCKET, COMMON, PURGE, SLEEP, STORE, THROUGHPUT, BenchmarkSettings, decorate
 
 API = "$JS.API"
 MOST_HISTORY = 64
@@ -59,7 +60,7 @@ class KeyClient:
         self.inbox = self.connection.new_inbox().encode()
         self.connection.subscribe(self.inbox.decode())
 
-    def put(self) -> Sample:
+    def put(self) -> BenchmarkSample:
         """Put one key after the other, each when the one before is stored."""
         client, latencies = self.client, self.client.latencies
         value = bytes(client.settings.size)
@@ -79,7 +80,7 @@ class KeyClient:
                 client.throttle(number + 1)
         return client.sample(client.messages * len(value))
 
-    def get(self) -> Sample:
+    def get(self) -> BenchmarkSample:
         """Get one key after the other."""
         client = self.client
         client.ready()
@@ -150,7 +151,7 @@ def _missing(key: int) -> NotFoundError:
 @decorate(OPTIONS)
 def put_command(**_given: Any) -> None:
     """Put keys, each when the one before is stored. The default bucket is created."""
-    settings = Settings.given()
+    settings = BenchmarkSettings.given()
     facts: dict[str, object] = {
         "bucket": settings.bucket,
         "sleep": words.go_span(settings.sleep),
@@ -158,7 +159,7 @@ def put_command(**_given: Any) -> None:
     }
     prefix = API
 
-    def work(client: ClientRun) -> Sample:
+    def work(client: ClientRun) -> BenchmarkSample:
         return KeyClient(client, prefix, direct=True).put()
 
     def prepare(api: Api) -> None:
@@ -174,16 +175,18 @@ def put_command(**_given: Any) -> None:
     run(benchmark, settings, facts | throughput_facts(settings), prepare)
 
 
-def bucket(api: Api, settings: Settings) -> dict[str, object]:
+def bucket(api: Api, settings: BenchmarkSettings) -> dict[str, object]:
     """Return the information of the bucket's stream. Raises RemoteError."""
     try:
         return api.request(f"STREAM.INFO.KV_{settings.bucket}")
     except RemoteError as error:
-        hint = f"'kv add {settings.bucket}' makes it" if error.err_code == STREAM_NOT_FOUND else ""
+        hint = (
+            f"{in_hint(f'kv add {settings.bucket}')} makes it" if error.err_code == STREAM_NOT_FOUND else ""
+        )
         raise error.while_doing(f"could not load the bucket {settings.bucket}", hint) from None
 
 
-def _purge(api: Api, settings: Settings) -> None:
+def _purge(api: Api, settings: BenchmarkSettings) -> None:
     """Remove all keys. The default bucket is made again, so that the flags of this run hold."""
     verb = "DELETE" if settings.bucket == BUCKET else "PURGE"
     try:
@@ -193,7 +196,7 @@ def _purge(api: Api, settings: Settings) -> None:
             raise
 
 
-def _create(api: Api, settings: Settings) -> None:
+def _create(api: Api, settings: BenchmarkSettings) -> None:
     config = {
         "name": f"KV_{settings.bucket}",
         "description": "pyjs bench bucket",
@@ -230,7 +233,7 @@ def _create(api: Api, settings: Settings) -> None:
 @decorate(OPTIONS)
 def get_command(**_given: Any) -> None:
     """Get keys, one after the other. The clients divide them."""
-    settings = Settings.given()
+    settings = BenchmarkSettings.given()
     facts: dict[str, object] = {
         "bucket": settings.bucket,
         "sleep": words.go_span(settings.sleep),
@@ -238,7 +241,7 @@ def get_command(**_given: Any) -> None:
     }
     prefix, direct = API, True
 
-    def work(client: ClientRun) -> Sample:
+    def work(client: ClientRun) -> BenchmarkSample:
         return KeyClient(client, prefix, direct=direct).get()
 
     def prepare(api: Api) -> None:

@@ -16,18 +16,19 @@ from pathlib import Path
 import click
 
 from ...cli import flags, output, render, words
+from ...cli.blocking import connection_options
 from ...cli.command import Command
 from ...cli.errors import UnavailableError, UsageError
 from ...cli.param import DURATION
 from ...cli.profile import Profile, resolve
-from ...pipeline.client import BlockingConnection, ClientError, TimedOut
+from ...client import BlockingConnection, ClientError, TimedOut
 from ..messaging.rtt import in_words
 from .client import ClientPlan, ClientRun, now
-from .connection import connection_options, open_connection
+from .connection import open_connection
 from .core import fits
-from .processes import Spec, Watch, run_clients
-from .sample import Latencies, Sample
-from .settings import SECOND, Settings
+from .processes import BenchmarkWatch, ProcessSpec, run_clients
+from .sample import BenchmarkSample, Latencies
+from .settings import SECOND, BenchmarkSettings
 
 LEAST = 8  # bytes: the time of sending
 PERCENTILES = (10, 50, 75, 90, 99, 99.9, 99.99, 99.999, 99.9999, 99.99999, 100)
@@ -75,8 +76,8 @@ class _Measurement:
     def __init__(self, profile: Profile, other: Profile, messages: int, size: int, rate: int) -> None:
         self.profile = profile
         self.other = other
-        self.options = connection_options(profile)
-        self.other_options = connection_options(other)
+        self.options = connection_options(profile, " bench")
+        self.other_options = connection_options(other, " bench")
         self.messages = messages
         self.size = size
         self.rate = rate
@@ -90,17 +91,19 @@ class _Measurement:
             fits(self.size, min(first.max_payload, second.max_payload))
             trips = [_round_trip(first), _round_trip(second)]
             subject = second.new_inbox()
-        settings = Settings(subject=subject, messages=self.messages, size=self.size)
+        settings = BenchmarkSettings(subject=subject, messages=self.messages, size=self.size)
 
-        def work(client: ClientRun) -> Sample:
+        def work(client: ClientRun) -> BenchmarkSample:
             return (
                 self._publish(client) if client.plan.number == PUBLISHER else self._receive(client, histogram)
             )
 
         plans = [ClientPlan(number, self.messages, 0) for number in (PUBLISHER, SUBSCRIBER)]
-        watch = Watch(lambda _number: None, lambda _number, _messages: None, on_start=self._await_interest)
+        watch = BenchmarkWatch(
+            lambda _number: None, lambda _number, _messages: None, on_start=self._await_interest
+        )
         render.log(f"Publishing {words.number(self.messages)} messages, {words.number(self.rate)} per second")
-        sent, received = run_clients(Spec(settings, self.profile, self.options, work), plans, watch)
+        sent, received = run_clients(ProcessSpec(settings, self.profile, self.options, work), plans, watch)
         latencies = received.latencies
         document: dict[str, object] = {
             "messages": self.messages,
@@ -141,7 +144,7 @@ class _Measurement:
             "they have to belong to one cluster, or be connected as leaf nodes, with the same account",
         )
 
-    def _publish(self, client: ClientRun) -> Sample:
+    def _publish(self, client: ClientRun) -> BenchmarkSample:
         connection = client.connection
         subject = client.settings.subject
         filling = bytes(self.size - LEAST)
@@ -159,7 +162,7 @@ class _Measurement:
         connection.flush()
         return sample
 
-    def _receive(self, client: ClientRun, histogram: str) -> Sample:
+    def _receive(self, client: ClientRun, histogram: str) -> BenchmarkSample:
         raw = array("q")
         with open_connection(self.other, self.other_options) as connection:
             connection.subscribe(client.settings.subject)

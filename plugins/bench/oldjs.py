@@ -15,8 +15,18 @@ from .benchmark import Benchmark, run
 from .client import ClientRun
 from .connection import Api
 from .consume import read_ordered, stream, stream_facts, warn_of_few
-from .sample import Sample
-from .settings import COMMON, CONSUMER, JETSTREAM, MULTISUBJECT, SECOND, SUBJECT, Settings, batch, decorate
+from .sample import BenchmarkSample
+from .settings import (
+    COMMON,
+    CONSUMER,
+    JETSTREAM,
+    MULTISUBJECT,
+    SECOND,
+    SUBJECT,
+    BenchmarkSettings,
+    batch,
+    decorate,
+)
 
 MOST_PENDING = 10_000
 OPTIONS = (*COMMON, *JETSTREAM)
@@ -50,7 +60,7 @@ def oldjs(**_given: Any) -> None:
 @decorate(OPTIONS)
 def ordered_command(**_given: Any) -> None:
     """Read with an ordered push consumer. Every client reads all messages."""
-    settings = Settings.given()
+    settings = BenchmarkSettings.given()
     facts = stream_facts(settings) | {"multi-subject": settings.multisubject}
     label = "JetStream ordered ephemeral consumer (old API)"
     read_ordered(label, settings, [settings.subscribed], facts, push=True)
@@ -71,7 +81,7 @@ def ordered_command(**_given: Any) -> None:
 @decorate(OPTIONS)
 def push_command(**_given: Any) -> None:
     """Read with a durable push consumer. The clients divide the messages, as a queue group."""
-    settings = Settings.given()
+    settings = BenchmarkSettings.given()
     _durable(settings, "push", stream_facts(settings))
 
 
@@ -83,19 +93,19 @@ def push_command(**_given: Any) -> None:
 @decorate(OPTIONS)
 def pull_command(**_given: Any) -> None:
     """Read with a durable pull consumer, one batch after the other. The clients divide the messages."""
-    settings = Settings.given()
+    settings = BenchmarkSettings.given()
     _durable(settings, "pull", stream_facts(settings) | {"batch": settings.batch})
 
 
-def _durable(settings: Settings, way: str, facts: dict[str, object]) -> None:
+def _durable(settings: BenchmarkSettings, mode: str, facts: dict[str, object]) -> None:
     prefix, created = "", False
     subject, group = f"{settings.consumer}-DELIVERY", f"{settings.consumer}-GROUP"
     default = settings.consumer == CONSUMER
     name = f"{settings.stream}.{settings.consumer}"
 
-    def work(client: ClientRun) -> Sample:
+    def work(client: ClientRun) -> BenchmarkSample:
         acknowledger = consuming.Acknowledger(client, wanted=settings.ack, confirmed=settings.double_ack)
-        if way == "push":
+        if mode == "push":
             return consuming.push(client, subject, group, acknowledger)
         reader = consuming.PullReader(client, Api(client.connection, prefix), settings.consumer, acknowledger)
         return reader.fetch(int(client.connection.address.timeout * SECOND))
@@ -109,17 +119,17 @@ def _durable(settings: Settings, way: str, facts: dict[str, object]) -> None:
         config = api.request(f"CONSUMER.INFO.{name}")["config"]
         assert isinstance(config, dict)
         subject, group = str(config.get("deliver_subject", "")), str(config.get("deliver_group", ""))
-        if bool(subject) != (way == "push"):
-            raise UsageError(f"the consumer {settings.consumer} is not a {way} consumer", "see --consumer")
+        if bool(subject) != (mode == "push"):
+            raise UsageError(f"the consumer {settings.consumer} is not a {mode} consumer", "see --consumer")
 
     def start(api: Api) -> None:
         nonlocal created
         # A push consumer delivers as soon as one member of its group is there: all of them have to be.
         if default:
-            info = api.request(f"CONSUMER.DURABLE.CREATE.{name}", _config(settings, way))
+            info = api.request(f"CONSUMER.DURABLE.CREATE.{name}", _config(settings, mode))
             created = True
             kind = "acked" if settings.ack else "unacked"
-            render.log(f"Created the durable {kind} {way} consumer {settings.consumer}")
+            render.log(f"Created the durable {kind} {mode} consumer {settings.consumer}")
             warn_of_few(settings, int(str(info.get("num_pending", 0))))
 
     def clean_up(api: Api) -> None:
@@ -128,14 +138,14 @@ def _durable(settings: Settings, way: str, facts: dict[str, object]) -> None:
                 api.request(f"CONSUMER.DELETE.{name}")
                 render.log(f"Deleted the durable consumer {settings.consumer}")
 
-    operation = f"one batch of {settings.batch}, without its acknowledgements" if way == "pull" else ""
-    label = f"JetStream durable {way} consumer (old API)"
+    operation = f"one batch of {settings.batch}, without its acknowledgements" if mode == "pull" else ""
+    label = f"JetStream durable {mode} consumer (old API)"
     benchmark = Benchmark(label, "expecting {} messages", work, sends=False, operation=operation)
     facts |= {"consumer": settings.consumer, "acked": settings.ack, "double-acked": settings.double_ack}
     run(benchmark, settings, facts, prepare, start, clean_up)
 
 
-def _config(settings: Settings, way: str) -> dict[str, object]:
+def _config(settings: BenchmarkSettings, mode: str) -> dict[str, object]:
     """Return the request that creates the consumer."""
     most = settings.batch * settings.clients
     config: dict[str, object] = {
@@ -144,13 +154,13 @@ def _config(settings: Settings, way: str) -> dict[str, object]:
         "ack_policy": "explicit" if settings.ack else "none",
         "replay_policy": "instant",
     }
-    if way == "push":
+    if mode == "push":
         config |= {
             "deliver_subject": f"{settings.consumer}-DELIVERY",
             "deliver_group": f"{settings.consumer}-GROUP",
         }
     if settings.ack:
-        config["max_ack_pending"] = most if way == "push" else min(most, MOST_PENDING)
+        config["max_ack_pending"] = most if mode == "push" else min(most, MOST_PENDING)
     return {"stream_name": settings.stream, "config": config}
 
 

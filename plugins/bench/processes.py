@@ -22,11 +22,11 @@ from typing import Any
 
 from ...cli.errors import CliError, ExitCode
 from ...cli.profile import Profile
-from ...pipeline.client import AuthorizationError, ClientError, ConnectionOptions, NotPermitted
+from ...client import AuthorizationError, ClientError, ConnectionOptions, NotPermitted
 from .client import ClientPlan, ClientRun, Work
 from .connection import open_connection
-from .sample import Sample
-from .settings import Settings
+from .sample import BenchmarkSample
+from .settings import BenchmarkSettings
 
 MOST_PROCESSES = 64
 END_SECONDS = 5.0
@@ -34,17 +34,17 @@ READY, PROGRESS, DONE, FAILED = range(4)
 
 
 @dataclass(frozen=True)
-class Spec:
+class ProcessSpec:
     """What every client of a run needs."""
 
-    settings: Settings
+    settings: BenchmarkSettings
     profile: Profile
     options: ConnectionOptions
     work: Work
 
 
 @dataclass
-class Watch:
+class BenchmarkWatch:
     """What the caller is told while the clients run; numbers are those of clients, from 0.
 
     on_start: called when all are ready, before they begin.
@@ -82,7 +82,9 @@ class _Ends:
             os._exit(1)
 
 
-def _child(spec: Spec, plans: Sequence[ClientPlan], pipe: Connection, parents: Sequence[Connection]) -> None:
+def _child(
+    spec: ProcessSpec, plans: Sequence[ClientPlan], pipe: Connection, parents: Sequence[Connection]
+) -> None:
     """Run some clients, and tell the parent."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     for each in parents:
@@ -99,7 +101,7 @@ def _child(spec: Spec, plans: Sequence[ClientPlan], pipe: Connection, parents: S
     listener.join()  # the end of the pipe ends the process
 
 
-def _client(spec: Spec, plan: ClientPlan, ends: _Ends) -> None:
+def _client(spec: ProcessSpec, plan: ClientPlan, ends: _Ends) -> None:
     number = plan.number
 
     def wait_for_all() -> None:
@@ -124,7 +126,9 @@ def _client(spec: Spec, plan: ClientPlan, ends: _Ends) -> None:
         ends.send(FAILED, number, (ExitCode.FAILED, f"{type(error).__name__}: {error}", ()))
 
 
-def run_clients(spec: Spec, plans: Sequence[ClientPlan], watch: Watch) -> list[Sample]:
+def run_clients(
+    spec: ProcessSpec, plans: Sequence[ClientPlan], watch: BenchmarkWatch
+) -> list[BenchmarkSample]:
     """Run the clients and return what each measured, in order.
 
     All begin when the last one is ready. Raises CliError as soon as one of them fails.
@@ -161,8 +165,8 @@ def run_clients(spec: Spec, plans: Sequence[ClientPlan], watch: Watch) -> list[S
             pipe.close()
 
 
-def _samples(pipes: Sequence[Connection], clients: int, watch: Watch) -> list[Sample]:
-    found: dict[int, Sample] = {}
+def _samples(pipes: Sequence[Connection], clients: int, watch: BenchmarkWatch) -> list[BenchmarkSample]:
+    found: dict[int, BenchmarkSample] = {}
     ready = 0
     while len(found) < clients:
         for pipe in wait(pipes):

@@ -12,7 +12,7 @@ from ...protocol.wire import encode
 from ..messaging.body import parse_headers
 from ..messaging.template import Filler
 from .client import ClientPlan
-from .settings import Settings
+from .settings import BenchmarkSettings
 
 MSG_ID = b"Nats-Msg-Id"
 WRITE = 64 << 10  # bytes of messages that are sent with one write
@@ -24,7 +24,7 @@ class Publications:
     run_id: part of the message IDs for deduplication.
     """
 
-    def __init__(self, settings: Settings, plan: ClientPlan, run_id: str = "") -> None:
+    def __init__(self, settings: BenchmarkSettings, plan: ClientPlan, run_id: str = "") -> None:
         self._settings = settings
         self._offset = plan.offset
         self._subject = settings.subject.encode()

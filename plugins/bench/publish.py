@@ -10,12 +10,13 @@ import click
 from ...cli import output, render, words
 from ...cli.command import Command
 from ...cli.errors import RefusedError, RemoteError, UsageError
+from ...cli.proposal import in_hint
 from . import publishing
 from .benchmark import Benchmark, run
 from .client import ClientRun
 from .connection import Api
 from .core import message_facts
-from .sample import Sample
+from .sample import BenchmarkSample
 from .settings import (
     COMMON,
     JETSTREAM,
@@ -24,7 +25,7 @@ from .settings import (
     PUBLISH,
     SUBJECT,
     THROUGHPUT,
-    Settings,
+    BenchmarkSettings,
     batch,
     decorate,
 )
@@ -41,7 +42,7 @@ OPTIONS = (*COMMON, *JETSTREAM, *MESSAGES, *PUBLISH, *THROUGHPUT)
 @decorate(OPTIONS)
 def sync(**_given: Any) -> None:
     """Publish one message after the other, each when the one before is acknowledged."""
-    _publish("synchronous", "one publish until its acknowledgement", Settings.given())
+    _publish("synchronous", "one publish until its acknowledgement", BenchmarkSettings.given())
 
 
 @click.command("async", cls=Command)
@@ -51,7 +52,7 @@ def sync(**_given: Any) -> None:
 @decorate(OPTIONS)
 def async_publish(**_given: Any) -> None:
     """Publish many messages, and wait for their acknowledgements together."""
-    settings = Settings.given()
+    settings = BenchmarkSettings.given()
     _publish("asynchronous", f"{settings.batch} publishes until the last acknowledgement", settings)
 
 
@@ -62,7 +63,7 @@ def async_publish(**_given: Any) -> None:
 @decorate(OPTIONS)
 def atomic(**_given: Any) -> None:
     """Publish batches that are stored whole or not at all."""
-    settings = Settings.given()
+    settings = BenchmarkSettings.given()
     _publish(ATOMIC, f"one batch of {settings.batch} until it is stored", settings)
 
 
@@ -80,19 +81,19 @@ def atomic(**_given: Any) -> None:
 @decorate(OPTIONS)
 def fast(**_given: Any) -> None:
     """Publish all messages as one long batch, at the pace that the server sets."""
-    settings = Settings.given()
+    settings = BenchmarkSettings.given()
     if settings.batch > MOST_FAST_BATCH:
         render.log(
             f"WARNING: --batch {settings.batch} is more than a fast batch allows; {MOST_FAST_BATCH} it is"
         )
-        settings = Settings(**{**settings.__dict__, "batch": MOST_FAST_BATCH})
+        settings = BenchmarkSettings(**{**settings.__dict__, "batch": MOST_FAST_BATCH})
     _publish(FAST, "the messages between two acknowledgements of the server", settings)
 
 
-def _publish(kind: str, operation: str, settings: Settings) -> None:
+def _publish(kind: str, operation: str, settings: BenchmarkSettings) -> None:
     run_id = secrets.token_hex(6)
 
-    def work(client: ClientRun) -> Sample:
+    def work(client: ClientRun) -> BenchmarkSample:
         publisher = publishing.JetStreamPublisher(client, run_id)
         works = {
             "synchronous": publisher.sync,
@@ -118,7 +119,7 @@ def _publish(kind: str, operation: str, settings: Settings) -> None:
     run(benchmark, settings, _facts(settings), prepare)
 
 
-def _facts(settings: Settings) -> dict[str, object]:
+def _facts(settings: BenchmarkSettings) -> dict[str, object]:
     facts = message_facts(settings) | {
         "batch": settings.batch,
         "stream": settings.stream,
@@ -135,7 +136,7 @@ def _facts(settings: Settings) -> dict[str, object]:
     return facts
 
 
-def _prepare(api: Api, settings: Settings, kind: str) -> None:
+def _prepare(api: Api, settings: BenchmarkSettings, kind: str) -> None:
     """Create and purge the stream as the flags ask for, and check that it can do this kind of publishing."""
     level = api_level(api)
     if kind in NEEDS:
@@ -152,7 +153,8 @@ def _prepare(api: Api, settings: Settings, kind: str) -> None:
     if kind in NEEDS and isinstance(config, dict) and not config.get(NEEDS[kind][1]):
         raise RefusedError(
             f"the stream {settings.stream} does not allow {kind} batches",
-            f"'stream edit {settings.stream}' can change {NEEDS[kind][1]}; --create makes a stream that does",
+            f"{in_hint(f'stream edit {settings.stream}')} can change {NEEDS[kind][1]}; --create makes a "
+            "stream that does",
         )
     render.log(f"Using stream: {settings.stream}")
     if settings.purge:
@@ -163,11 +165,11 @@ def _prepare(api: Api, settings: Settings, kind: str) -> None:
 def api_level(api: Api) -> int:
     """Return the level of the JetStream API of the server; 0 for servers before 2.11."""
     document = api.request("INFO")
-    told = document.get("api")
-    return int(told.get("level") or 0) if isinstance(told, dict) else 0
+    usage = document.get("api")
+    return int(usage.get("level") or 0) if isinstance(usage, dict) else 0
 
 
-def _create(api: Api, settings: Settings, kind: str, level: int) -> None:
+def _create(api: Api, settings: BenchmarkSettings, kind: str, level: int) -> None:
     persist_async = settings.persist_async and kind != ATOMIC
     config: dict[str, object] = {
         "name": settings.stream,
@@ -194,6 +196,6 @@ def _create(api: Api, settings: Settings, kind: str, level: int) -> None:
     except RemoteError as error:
         raise error.while_doing(
             "could not create the stream",
-            f"if {settings.stream} may go, 'stream rm {settings.stream}' makes place for it; "
+            f"if {settings.stream} may go, {in_hint(f'stream rm {settings.stream}')} makes place for it; "
             "without --create it is used as it is",
         ) from None

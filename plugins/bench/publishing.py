@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from ...cli.errors import CliError, RemoteError, UnavailableError
-from ...pipeline.client import BlockingConnection, Frames, TimedOut
+from ...client import BlockingConnection, Frames, TimedOut
 from ...protocol import headers as header_block
 from ...protocol.wire import encode
 from .client import ClientRun, now
@@ -13,7 +13,7 @@ from .connection import checked
 from .core import fits
 from .exchange import acknowledged, ask, refuse_silence
 from .publications import WRITE, Publications
-from .sample import Sample
+from .sample import BenchmarkSample
 
 BATCH_ID, BATCH_SEQUENCE, BATCH_COMMIT = b"Nats-Batch-Id", b"Nats-Batch-Sequence", b"Nats-Batch-Commit"
 START, APPEND, COMMIT = 0, 1, 2  # operations of a fast batch
@@ -34,11 +34,11 @@ class JetStreamPublisher:
         self.inbox = self.connection.new_inbox().encode()
         fits(self.publications.size, self.connection.max_payload)
 
-    def sample(self) -> Sample:
+    def sample(self) -> BenchmarkSample:
         """Return what was measured."""
         return self.client.sample(self.client.messages * self.publications.size)
 
-    def sync(self) -> Sample:
+    def sync(self) -> BenchmarkSample:
         """Publish one message after the other, each when the one before is acknowledged."""
         client, latencies = self.client, self.client.latencies
         self.connection.subscribe(self.inbox.decode())
@@ -56,7 +56,7 @@ class JetStreamPublisher:
                 client.throttle(number + 1)
         return self.sample()
 
-    def batches(self) -> Sample:
+    def batches(self) -> BenchmarkSample:
         """Publish `batch` messages, wait until all are acknowledged, and so on."""
         client = self.client
         self.connection.subscribe(self.inbox.decode())
@@ -106,7 +106,7 @@ class JetStreamPublisher:
                 "--timeout waits longer",
             ) from None
 
-    def atomic(self) -> Sample:
+    def atomic(self) -> BenchmarkSample:
         """Publish in atomic batches, each of which is committed with its last message."""
         client, connection = self.client, self.connection
         connection.subscribe(self.inbox.decode())
@@ -116,14 +116,14 @@ class JetStreamPublisher:
             count = min(client.settings.batch, client.messages - sent)
             before, paused = now(), 0
             if client.paced:
-                for place in range(1, count):
-                    connection.send(self._of_batch(sent, place, count))
-                    paused += client.throttle(sent + place)
+                for index in range(1, count):
+                    connection.send(self._of_batch(sent, index, count))
+                    paused += client.throttle(sent + index)
                 last = self._of_batch(sent, count, count)
             elif same and count == client.settings.batch:
                 last = same
             else:
-                last = b"".join([self._of_batch(sent, place, count) for place in range(1, count + 1)])
+                last = b"".join([self._of_batch(sent, index, count) for index in range(1, count + 1)])
                 same = last if self.publications.alike and count == client.settings.batch else b""
             _, answer = ask(connection, last, self.subject)
             self._committed(answer, count)
@@ -134,13 +134,13 @@ class JetStreamPublisher:
                 client.throttle(sent)
         return self.sample()
 
-    def _of_batch(self, first: int, place: int, count: int) -> bytes:
+    def _of_batch(self, first: int, index: int, count: int) -> bytes:
         """Return the message at `place`, from 1, of an atomic batch that begins with number `first`."""
-        number = first + place - 1
+        number = first + index - 1
         block = header_block.add(self.publications.headers(number), BATCH_ID, self.batch_id)
-        block = header_block.add(block, BATCH_SEQUENCE, b"%d" % place)
+        block = header_block.add(block, BATCH_SEQUENCE, b"%d" % index)
         reply = b""
-        if place == count:
+        if index == count:
             block, reply = header_block.add(block, BATCH_COMMIT, b"1"), self.inbox
         return encode.pub(self.publications.subject(number), reply, block, self.publications.payload)
 
@@ -149,7 +149,7 @@ class JetStreamPublisher:
         if stored != count:
             raise CliError(f"the server confirmed {stored} messages of a batch of {count}")
 
-    def fast(self) -> Sample:
+    def fast(self) -> BenchmarkSample:
         """Publish all messages as one fast batch, and follow the server's flow control."""
         flow = _FastBatch(self)
         self.connection.subscribe(self.inbox.decode() + ".>")

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from ...cli import render, words
 from ..messaging.rtt import in_words
-from .sample import MICRO, Sample, total
-from .settings import Settings
+from .sample import MICRO, BenchmarkSample, total
+from .settings import BenchmarkSettings
 
 LATENCIES = {
     "Min": "min",
@@ -35,7 +35,7 @@ CSV_LATENCIES = {
 }
 
 
-def banner(label: str, settings: Settings, facts: Mapping[str, object]) -> str:
+def banner(label: str, settings: BenchmarkSettings, facts: Mapping[str, object]) -> str:
     """Return the line that says what starts, with the settings that matter, sorted by name."""
     known: dict[str, object] = {
         **facts,
@@ -51,7 +51,7 @@ def _word(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def results(label: str, operation: str, samples: Sequence[Sample]) -> str:
+def results(label: str, operation: str, samples: Sequence[BenchmarkSample]) -> str:
     """Return the results as a table, one row for each client, and the spread of their rates.
 
     operation: what the latencies are measured of.
@@ -73,7 +73,7 @@ def results(label: str, operation: str, samples: Sequence[Sample]) -> str:
     return "\n".join(lines)
 
 
-def _row(name: str, sample: Sample, timed: bool) -> list[str]:
+def _row(name: str, sample: BenchmarkSample, timed: bool) -> list[str]:
     cells = [
         name,
         words.number(sample.messages),
@@ -87,7 +87,7 @@ def _row(name: str, sample: Sample, timed: bool) -> list[str]:
     return cells
 
 
-def document(label: str, operation: str, samples: Sequence[Sample]) -> dict[str, object]:
+def document(label: str, operation: str, samples: Sequence[BenchmarkSample]) -> dict[str, object]:
     """Return the results as a document; rates per second, latencies in microseconds."""
     found: dict[str, object] = {
         "benchmark": label,
@@ -99,7 +99,7 @@ def document(label: str, operation: str, samples: Sequence[Sample]) -> dict[str,
     return found
 
 
-def csv_text(samples: Sequence[Sample], prefix: str) -> str:
+def csv_text(samples: Sequence[BenchmarkSample], prefix: str) -> str:
     """Return the CSV file: the columns of `nats bench --csv`, a row for each client.
 
     prefix: of the clients' names: P for those that send, S for those that receive.

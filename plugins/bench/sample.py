@@ -76,7 +76,7 @@ class Latencies:
 
 
 @dataclass(slots=True)
-class Sample:
+class BenchmarkSample:
     """What one client did, or all of them together.
 
     begun, ended: ns of a clock that all processes share.
@@ -117,12 +117,12 @@ class Sample:
         return figures
 
 
-def total(samples: Sequence[Sample]) -> Sample:
+def total(samples: Sequence[BenchmarkSample]) -> BenchmarkSample:
     """Return all samples as one, from the first begin to the last end."""
     latencies = Latencies()
     for sample in samples:
         latencies.merge(sample.latencies)
-    return Sample(
+    return BenchmarkSample(
         sum(sample.messages for sample in samples),
         sum(sample.size for sample in samples),
         min(sample.begun for sample in samples),

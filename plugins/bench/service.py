@@ -19,8 +19,8 @@ from .client import ClientRun, now
 from .core import fits, throughput_facts
 from .exchange import ask
 from .publications import Publications
-from .sample import Sample
-from .settings import COMMON, HEADER, PAYLOAD, SLEEP, SUBJECT, THROUGHPUT, Settings, decorate
+from .sample import BenchmarkSample
+from .settings import COMMON, HEADER, PAYLOAD, SLEEP, SUBJECT, THROUGHPUT, BenchmarkSettings, decorate
 
 NAME, VERSION, ANSWER = "nats-bench-service", "1.0.0", b"ok"
 OPTIONS = (SLEEP, *COMMON)
@@ -32,7 +32,7 @@ def service(**_given: Any) -> None:
     """Measure requests and their answers."""
 
 
-def request(client: ClientRun) -> Sample:
+def request(client: ClientRun) -> BenchmarkSample:
     """Send one request after the other, each when the one before is answered."""
     connection, settings = client.connection, client.settings
     publications = Publications(settings, client.plan)
@@ -53,7 +53,7 @@ def request(client: ClientRun) -> Sample:
     return client.sample(client.messages * publications.size)
 
 
-def serve(client: ClientRun) -> Sample:
+def serve(client: ClientRun) -> BenchmarkSample:
     """Answer requests, and the questions about the service, until the process is ended."""
     connection, sleep = client.connection, client.settings.sleep
     endpoint = micro.Endpoint("default", client.settings.subject)
@@ -101,7 +101,7 @@ SERVER = Benchmark("Core NATS service server", "answering until Ctrl-C", serve, 
 @decorate(THROUGHPUT)
 def request_command(**_given: Any) -> None:
     """Send requests, each when the one before is answered."""
-    settings = Settings.given()
+    settings = BenchmarkSettings.given()
     facts = {"subject": settings.subject, "sleep": words.go_span(settings.sleep)}
     run(REQUESTER, settings, facts | throughput_facts(settings))
 
@@ -112,7 +112,7 @@ def request_command(**_given: Any) -> None:
 @decorate(OPTIONS)
 def serve_command(**_given: Any) -> None:
     """Answer requests until Ctrl-C. With --sleep, wait before each answer."""
-    settings = Settings.given()
+    settings = BenchmarkSettings.given()
     run(SERVER, settings, {"subject": settings.subject, "sleep": words.go_span(settings.sleep)})
 
 

@@ -1,7 +1,7 @@
 """The flags of the benchmarks, and their values as one object.
 
-Flags that a group shares with its commands may stand before or after the command's name. `Settings.given`
-merges them: what stands nearer to the command takes precedence.
+Flags that a group shares with its commands may stand before or after the command's name.
+`BenchmarkSettings.given` merges them: what stands nearer to the command takes precedence.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Decorator = Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
-class Settings:
+class BenchmarkSettings:
     """The values of all flags; those that a command does not have keep their defaults.
 
     Durations are in ns.
@@ -68,7 +68,7 @@ class Settings:
     randomize: int = 0
 
     @classmethod
-    def given(cls) -> Settings:
+    def given(cls) -> BenchmarkSettings:
         """Return the settings of the command that runs. Raises UsageError for values that do not fit."""
         context = click.get_current_context()
         known = {field.name for field in fields(cls)}
@@ -82,7 +82,7 @@ class Settings:
             outer = outer.parent
         return cls(**values).checked()
 
-    def checked(self) -> Settings:
+    def checked(self) -> BenchmarkSettings:
         """Return these settings, with the number of messages that --duration means. Raises UsageError."""
         if self.size <= 0:
             raise UsageError("the message size must be more than 0 bytes", "see --size")
@@ -99,7 +99,7 @@ class Settings:
         messages = round(self.throughput * self.duration / SECOND)
         if messages <= 0:
             raise UsageError("--throughput and --duration together make no message")
-        return Settings(**{**self.__dict__, "messages": messages})
+        return BenchmarkSettings(**{**self.__dict__, "messages": messages})
 
     @property
     def payload(self) -> bytes:

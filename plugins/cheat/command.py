@@ -1,7 +1,7 @@
 """`pyjs cheat`: shows the sheet of a family, and saves all of them for the program `cheat`.
 
-A sheet is a file beside this module: comments that say what for, and the command lines that do it. Whoever
-adds a sheet puts `<family>.cheat` here; a test looks up its commands and flags.
+A sheet is a file beside this module: comments that say what each command is for, and the command lines. To
+add one, put `<family>.cheat` here; a test looks up its commands and flags.
 """
 
 from __future__ import annotations

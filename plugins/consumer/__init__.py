@@ -12,6 +12,7 @@ _ROWS = (
     ("copy", "edit:copy", "Create a Consumer from another one's configuration", ("cp",)),
     ("edit", "edit:edit", "Change a Consumer's configuration", ("update",)),
     ("find", "find:find", "Find Consumers by criteria", ("query",)),
+    ("graph", "graph:consumer_graph", "A Consumer's rates and lag as plots", ()),
     ("info", "info:info", "A Consumer's configuration and state", ("nfo",)),
     ("ls", "listing:ls", "List the Consumers of a Stream", ("list",)),
     ("next", "messages:next_message", "Fetch messages from a pull Consumer", ()),

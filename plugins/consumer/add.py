@@ -11,6 +11,7 @@ from ...cli.command import Command
 from ...cli.connection import NatsConnection, connect
 from ...cli.errors import RemoteError, UsageError
 from ...cli.flags import session
+from ...cli.proposal import in_hint
 from ...cli.setting import Given, flags
 from ...protocol.api.consumer import ConsumerConfig
 from ..stream.info import ALL, STREAM, chosen
@@ -110,7 +111,7 @@ async def create(
         explained = await connection.js.explained(error, stream=stream)
         hints = list(explained.hints)
         if error.err_code in ALREADY_THERE and action == "create":
-            hints.append(f"'consumer edit {stream} {name}' changes it")
+            hints.append(f"{in_hint(f'consumer edit {stream} {name}')} changes it")
         what = "creation" if action == "create" else "change"
         raise explained.while_doing(f"Consumer {what} failed", *hints) from None
     info.pop("type", None)

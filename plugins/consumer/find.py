@@ -11,15 +11,15 @@ from typing import Any
 import click
 
 from ...cli import output, render
-from ...cli.command import Command
+from ...cli.command import RequestCommand
 from ...cli.connection import connect
 from ...cli.param import DURATION
-from ..stream.find import INVERT, age, level
+from ..stream.find import EXPRESSION, INVERT, age, expressed, level
 from ..stream.info import ALL, STREAM, chosen
 from .listing import CONSUMERS, collected, record
 
 Info = dict[str, Any]
-Test = Callable[[Info], bool]
+Test = Callable[[Info], object]
 
 
 _CRITERIA = (
@@ -34,6 +34,7 @@ _CRITERIA = (
     click.option("--replicas", type=int, help="With at most this many replicas."),
     click.option("--leader", default="", help="Led by this server."),
     click.option("--pinned", is_flag=True, help="With a client pinned to each priority group."),
+    EXPRESSION,
     INVERT,
 )
 
@@ -51,7 +52,7 @@ def matching(found: list[Info], wanted: Info) -> list[Info]:
     return [info for info in found if all(test(info) for test in tests) is not wanted["invert"]]
 
 
-@click.command(cls=Command)
+@click.command(cls=RequestCommand)
 @output.listing(CONSUMERS, legacy="the names")
 @STREAM
 @criteria
@@ -95,6 +96,8 @@ def _tests(wanted: Info) -> list[Test]:
         tests.append(lambda info: (info.get("cluster") or {}).get("leader") == wanted["leader"])
     if wanted["pinned"]:
         tests.append(_is_pinned)
+    if wanted["expression"]:
+        tests.append(expressed(wanted["expression"], lambda info: info))
     if wanted.get("api_level") is not None:
         tests.append(lambda info: level(info) >= wanted["api_level"])
     return tests

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ...cli import complete, output, prompt
-from ...cli.command import Command
+from ...cli.command import RequestCommand
 from ...cli.connection import NatsConnection, connect
 from ...cli.errors import NotFoundError, UsageError
 from ..stream.info import ALL, STREAM, plain
@@ -45,7 +45,7 @@ async def _loaded(stream: str, consumer: str, *, select: bool, everything: bool)
         return plain(await connection.js.consumer_info(stream, consumer))
 
 
-@click.command(cls=Command)
+@click.command(cls=RequestCommand)
 @output.showing("consumer_info")
 @STREAM
 @CONSUMER
@@ -57,7 +57,7 @@ async def info(stream: str, consumer: str, no_select: bool, all_streams: bool) -
     output.show_page(found, page.text(found), name=found["name"])
 
 
-@click.command(cls=Command)
+@click.command(cls=RequestCommand)
 @output.showing("consumer_info")
 @STREAM
 @CONSUMER

@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from ...cli import output, render
-from ...cli.command import Command
+from ...cli.command import RequestCommand
 from ...cli.connection import NatsConnection, connect
 from ...cli.errors import RemoteError, UsageError
-from ...cli.output import FLAG, LIST, NAME, NUMBER, SPAN, TEXT, TIME, WORD, Column, Rows, Table
+from ...cli.output import FLAG, LIST, NAME, NUMBER, SPAN, TEXT, TIME, WORD, Column, FilledTable, Table
 from ..stream.info import ALL, STREAM, chosen
 from .info import NO_SELECT
 
@@ -51,12 +51,12 @@ async def collected(connection: NatsConnection, stream: str) -> tuple[list[Info]
             return sorted(found, key=lambda info: str(info["name"])), sorted(set(missing))
 
 
-def inaccessible(missing: list[str]) -> Rows:
+def inaccessible(missing: list[str]) -> FilledTable:
     """Return a table of the consumers that exist but did not answer."""
     return INACCESSIBLE.of({"name": name} for name in missing)
 
 
-@click.command(cls=Command)
+@click.command(cls=RequestCommand)
 @output.listing(CONSUMERS, legacy="the names")
 @STREAM
 @click.option("-n", "--names", is_flag=True, help="Only the names.")

@@ -12,8 +12,10 @@ import click
 from ...cli import complete, render
 from ...cli.command import Command
 from ...cli.connection import NatsConnection, connect
-from ...cli.errors import CliError, UnavailableError, UsageError
+from ...cli.errors import CliError, RefusedError, UnavailableError, UsageError
 from ...cli.param import DURATION
+from ...cli.proposal import in_hint
+from ...cli.refusal import plain_error
 from ..stream.info import ALL, STREAM
 from .info import CONSUMER, chosen
 
@@ -102,14 +104,18 @@ async def _why(connection: NatsConnection, stream: str, consumer: str, status: s
             return error
         info = {}
     if refusal or (info.get("config") or {}).get("deliver_subject"):
-        return CliError(f'consumer "{consumer}" is not a Pull consumer', "'consumer sub' listens to it")
+        return CliError(
+            f'consumer "{consumer}" is not a Pull consumer',
+            f"{in_hint(f'consumer sub {stream} {consumer}')} listens to it",
+        )
     if status == "503":
         return UnavailableError(
             "no message received: nats: no responders available for request",
             f"nobody answers for Consumer {stream} > {consumer} under {connection.js.prefix}",
         )
     none = f"Consumer {stream} > {consumer} has no unprocessed messages"
-    hint = ("" if info.get("num_pending") else none) if info else "--timeout waits longer"
+    why = f"{in_hint(f'explain consumer {stream} {consumer}')} says why"
+    hint = (why if info.get("num_pending") else none) if info else "--timeout waits longer"
     return UnavailableError("no message received: nats: timeout", hint)
 
 
@@ -149,6 +155,13 @@ async def _acknowledge(
         render.log(f">>> {message.reply}: {answer.decode()}")
     await connection.nc.publish(message.reply, answer)
     await connection.nc.flush()
+    await connection.nc.flush()  # the PING of the first one may overtake what was published
+    for each in connection.errors:
+        if message.reply in str(each):
+            raise RefusedError(
+                f"not acknowledged: {plain_error(each)}",
+                "until its user may publish to $JS.ACK.>, a client gets its messages again and again",
+            )
     if not raw:
         after = f" after {render.go_span(delay)} delay" if delay else ""
         render.show(f"\n{SPOKEN[answer]}{after}\n")

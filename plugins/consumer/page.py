@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...cli import render
-from ...cli.document import RESERVED_METADATA
+from ...cli.jetstream import RESERVED_METADATA
 from ..stream.page import cluster
 
 Info = dict[str, Any]

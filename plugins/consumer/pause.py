@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import click
 
 from ...cli import prompt, render
-from ...cli.command import FORCE, Command
+from ...cli.command import FORCE, RequestCommand
 from ...cli.connection import connect
 from ...cli.errors import CliError, RemoteError
 from ...protocol.timestamp import format_rfc3339
@@ -16,7 +16,7 @@ from .info import CONSUMER, chosen
 from .options import until
 
 
-@click.command(cls=Command)
+@click.command(cls=RequestCommand)
 @STREAM
 @CONSUMER
 @click.argument("moment", metavar="[UNTIL]", required=False, default="")
@@ -59,7 +59,7 @@ def _moment(answer: str) -> str:
     return answer
 
 
-@click.command(cls=Command)
+@click.command(cls=RequestCommand)
 @STREAM
 @CONSUMER
 @FORCE

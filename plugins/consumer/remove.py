@@ -5,14 +5,14 @@ from __future__ import annotations
 import click
 
 from ...cli import prompt
-from ...cli.command import FORCE, Command
+from ...cli.command import FORCE, RequestCommand
 from ...cli.connection import connect
 from ...cli.errors import RemoteError, UsageError
 from ..stream.info import ALL, STREAM
 from .info import CONSUMER, chosen
 
 
-@click.command(cls=Command)
+@click.command(cls=RequestCommand)
 @STREAM
 @CONSUMER
 @FORCE

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ...cli import output, render
-from ...cli.command import Command
+from ...cli.command import RequestCommand
 from ...cli.connection import connect
 from ...cli.output import FLAG, LIST, NAME, NUMBER, SPAN, WORD, Column, Table
 from ...cli.words import cluster_record
@@ -30,12 +30,17 @@ def _unprocessed(each: Info) -> str:
     return f"{render.number(pending)} / {part}%"
 
 
+def _mode(each: Info) -> str:
+    """Return whether it is pushed or pulled, and that it is paused: then its numbers do not change."""
+    return ("Push" if each["push"] else "Pull") + (", paused" if each["paused"] else "")
+
+
 CONSUMERS = Table(
     "consumers",
     "Consumer report",
     (
         Column("name", "Consumer", NAME),
-        Column("push", "Mode", FLAG, show=lambda each: "Push" if each["push"] else "Pull"),
+        Column("push", "Mode", FLAG, show=_mode),
         Column(
             "ack_policy",
             "Ack Policy",
@@ -63,7 +68,7 @@ LEADING = replace(
 )
 
 
-@click.command(cls=Command)
+@click.command(cls=RequestCommand)
 @output.listing(CONSUMERS, LEADING, watch=True)
 @STREAM
 @click.option("-r", "--raw", is_flag=True, help="Numbers as they are.")

@@ -19,10 +19,10 @@ def leaf_nodes(context: click.Context, keep: bool, pause: bool) -> None:
 
     with Stage(Console(), pause=pause, keep=keep) as stage:
         try:
-            held = page.play(stage)
+            holds = page.play(stage)
         except DemoError as error:
             raise CliError(str(error)) from error
-    context.exit(0 if held else 1)
+    context.exit(0 if holds else 1)
 
 
 @click.command("video")
@@ -40,10 +40,10 @@ def video(context: click.Context, chapter: int | None, keep: bool, pause: bool) 
 
     with Stage(Console(), pause=pause, keep=keep) as stage:
         try:
-            held = play(stage, chapter or 0)
+            holds = play(stage, chapter or 0)
         except DemoError as error:
             raise CliError(str(error)) from error
-    context.exit(0 if held else 1)
+    context.exit(0 if holds else 1)
 
 
 @click.command("pipeline")
@@ -73,7 +73,7 @@ def pipeline(context: click.Context, keep: bool, pause: bool) -> None:
 
     with Stage(Console(), pause=pause, keep=keep) as stage:
         try:
-            held = play(stage)
+            holds = play(stage)
         except DemoError as error:
             raise CliError(str(error)) from error
-    context.exit(0 if held else 1)
+    context.exit(0 if holds else 1)

@@ -13,11 +13,11 @@ import signal
 from dataclasses import dataclass
 from typing import Any
 
-import nats
 from nats.errors import Error as NatsError
 from nats.errors import NoRespondersError
 
 from . import configuration
+from .client import connected
 from .stage import Stage, port, wait_until
 
 REQUEST_SECONDS = 2.0
@@ -42,7 +42,7 @@ class Ports:
 
 
 async def _request(url: str, subject: str, body: dict[str, Any]) -> dict[str, Any]:
-    connection = await nats.connect(url, allow_reconnect=False, connect_timeout=2)
+    connection = await connected(url, connect_timeout=2)
     try:
         answer = await connection.request(
             subject, json.dumps(body).encode() if body else b"", REQUEST_SECONDS
@@ -62,15 +62,15 @@ def ask(url: str, subject: str, body: dict[str, Any] | None = None) -> dict[str,
 
 
 async def _linked(hub: str, leaf: str) -> bool:
-    heard, speaks = [await nats.connect(url, allow_reconnect=False, connect_timeout=2) for url in (hub, leaf)]
+    hearer, speaks = [await connected(url, connect_timeout=2) for url in (hub, leaf)]
     try:
-        answers = await heard.subscribe("demo.is.the.link.up")
-        await heard.flush()
+        answers = await hearer.subscribe("demo.is.the.link.up")
+        await hearer.flush()
         await speaks.publish("demo.is.the.link.up")
         await answers.next_msg(timeout=0.5)
         return True
     finally:
-        await heard.close()
+        await hearer.close()
         await speaks.close()
 
 
@@ -106,10 +106,10 @@ def play(stage: Stage) -> bool:
     cut(stage, ports)
     accounts(stage, ports)
     pull(stage, ports)
-    held = stage.show_results()
+    holds = stage.show_results()
     if stage.keep:
         farewell(stage, ports)
-    return held
+    return holds
 
 
 def open_the_stage(stage: Stage, ports: Ports) -> None:
@@ -268,7 +268,7 @@ async def _fetch(url: str) -> tuple[bytes, int, int]:
 
     It binds to the consumer through the import, fetches one message and acknowledges it.
     """
-    connection = await nats.connect(url, allow_reconnect=False)
+    connection = await connected(url)
     try:
         bound = await connection.jetstream(prefix="JS.acc@hub.API").pull_subscribe_bind(
             "dur", "aggregate-test-leaf"

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import textwrap
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.rule import Rule
 
+from . import fold
 from .line import CommandOutput, run, variables
 
 READY_SECONDS = 60.0
@@ -41,10 +42,10 @@ class DemoError(Exception):
 
 @dataclass
 class Claim:
-    """A claim of the page, whether it held, and what was seen."""
+    """A claim of the page, whether it holds, and what was seen."""
 
     text: str
-    held: bool
+    holds: bool
     seen: str
 
 
@@ -94,8 +95,10 @@ class Stage:
     def cat(self, name: str) -> None:
         """Show a file of the demo."""
         self.console.print(f"[bold cyan]{escape(name)}[/bold cyan]")
-        indented = textwrap.indent((self.directory / name).read_text().strip(), "    ")
-        self.console.print(escape(indented) + "\n", highlight=False, soft_wrap=True)
+        text = textwrap.indent((self.directory / name).read_text().strip(), "    ")
+        if self.width:
+            text = "\n".join(fold.line(each, self.width) for each in text.split("\n"))
+        self.console.print(escape(text) + "\n", highlight=False, soft_wrap=True)
 
     def run(self, command: str, *, answers: str = "", check: bool = True) -> str:
         """Run `pyjs …`, show the command and its output, and return the output, with tables as they are.
@@ -105,25 +108,36 @@ class Stage:
         Raises DemoError if it ends with an error and `check` is set.
         """
         self.command(command)
-        done = self.look(command, answers)
+        done = self.output_of(command, answers)
         self.output(done.shown)
         if check and done.code != 0:
             raise DemoError(f"`{command}` ended with exit code {done.code}")
         return done.text
 
-    def look(self, command: str, answers: str = "") -> CommandOutput:
+    def output_of(self, command: str, answers: str = "") -> CommandOutput:
         """Run `pyjs …` without showing it, and return its output."""
-        width = self.console.width if self.console.is_terminal else 0
-        return run(shlex.split(command)[1:], self.directory, self.environment(), answers, columns=width)
+        words = shlex.split(command)[1:]
+        return run(words, self.directory, self.environment(), answers, columns=self.width)
+
+    @property
+    def width(self) -> int:
+        """The columns of the terminal that lines are to fit; 0 in a pipe, where nothing is broken."""
+        return self.console.width if self.console.is_terminal else 0
 
     def command(self, text: str, remark: str = "") -> None:
         """Show a command line."""
-        said = f"  [dim]# {escape(remark)}[/dim]" if remark else ""
-        self.console.print(f"[bold green]$[/bold green] [bold]{escape(text)}[/bold]{said}", soft_wrap=True)
+        whole = f"{text}  # {remark}" if remark else text
+        shown = fold.command(text, self.width, remark, start=2) if self.width else whole
+        line, mark, said = shown.rpartition("# ") if remark else (shown, "", "")
+        dim = f"[dim]{mark}{escape(said)}[/dim]" if remark else ""
+        self.console.print(f"[bold green]$[/bold green] [bold]{escape(line)}[/bold]{dim}", soft_wrap=True)
 
     def output(self, text: str) -> None:
         """Show the output of a command."""
-        self.console.print(escape(text.rstrip("\n")), highlight=False, soft_wrap=True)
+        shown = text.rstrip("\n")
+        self.console.print(
+            escape(fold.output(shown, self.width) if self.width else shown), highlight=False, soft_wrap=True
+        )
         self.console.print()
 
     def environment(self) -> dict[str, str]:
@@ -134,14 +148,14 @@ class Stage:
         }
         return variables({**own, **self.variables})
 
-    def claim(self, text: str, held: bool, seen: str) -> None:
+    def claim(self, text: str, holds: bool, seen: str) -> None:
         """Record the result of a claim and show it at once."""
-        self.claims.append(Claim(text, held, seen))
+        self.claims.append(Claim(text, holds, seen))
         self._show(self.claims[-1])
         self.console.print()
 
     def _show(self, claim: Claim) -> None:
-        mark = "[green]✓[/green]" if claim.held else "[red]✗[/red]"
+        mark = "[green]✓[/green]" if claim.holds else "[red]✗[/red]"
         text, seen = escape(" ".join(claim.text.split())), escape(claim.seen)
         self.console.print(f"{mark} {text} [dim]({seen})[/dim]", highlight=False)
 
@@ -160,11 +174,16 @@ class Stage:
         self.command(f"{given}pyjs server run -c {config.name}", f"in the background, log in {name}.log")
         log = self._log(name)
         self._began[name] = log.stat().st_size if log.exists() else 0
-        with log.open("ab") as sink, unbroken():
-            self._servers[name] = subprocess.Popen(
+        with unbroken():
+            self._servers[name] = self.spawn(config, log, {**self.environment(), **more})
+
+    def spawn(self, config: Path, log: Path, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+        """Start the process of a server, whose output is appended to `log`."""
+        with log.open("ab") as sink:
+            return subprocess.Popen(
                 [*self.server, "-c", config.name],
                 cwd=self.directory,
-                env={**self.environment(), **more},
+                env=env,
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
                 stderr=sink,
@@ -221,10 +240,10 @@ class Stage:
         self.console.print(Rule("[bold]Verdict", align="left"))
         for claim in self.claims:
             self._show(claim)
-        held = sum(claim.held for claim in self.claims)
-        colour = "green" if held == len(self.claims) else "red"
-        self.console.print(f"\n[bold {colour}]{held} of {len(self.claims)} claims held[/bold {colour}]")
-        return held == len(self.claims)
+        holding = sum(claim.holds for claim in self.claims)
+        colour = "green" if holding == len(self.claims) else "red"
+        self.console.print(f"\n[bold {colour}]{holding} of {len(self.claims)} claims held[/bold {colour}]")
+        return holding == len(self.claims)
 
     def processes(self) -> dict[str, int]:
         """Return the process ids of the running servers by name."""

@@ -13,9 +13,10 @@ import click
 from ...cli import complete, render, words
 from ...cli.command import Command
 from ...cli.connection import NatsConnection, connect
-from ...cli.errors import UsageError
+from ...cli.errors import CliError, UsageError, warn
 from ...cli.output.layout import clean
 from ...cli.param import DURATION, split_list
+from ..server.poll import poll
 from .sentences import Event, sentence
 
 PREFIX = "$JS.EVENT"
@@ -25,6 +26,10 @@ SERVER_EVENTS = {
     "$SYS.ACCOUNT.*.DISCONNECT": "disconnects",
     "$SYS.SERVER.*.CLIENT.AUTH.ERR": "refused connections",
 }
+UNSEEN = (
+    "no server answers this user as one of the system account: it will not see who connects, disconnects or "
+    "is refused, unless its account imports these events; --no-srv-advisory leaves them out"
+)
 SECOND = 1_000_000_000
 
 
@@ -99,7 +104,17 @@ async def _listen(connection: NatsConnection, subjects: dict[str, str], show: _S
         await connection.nc.subscribe(subject, cb=take)
         show.note(f"Listening for {what} on {subject}")
     await connection.nc.flush(connection.timeout)
+    if SERVER_EVENTS.keys() <= subjects.keys() and not await _servers_answer(connection):
+        warn(UNSEEN)
     await asyncio.Event().wait()
+
+
+async def _servers_answer(connection: NatsConnection) -> bool:
+    """Return whether servers answer this user, as they do only for users of the system account."""
+    try:
+        return bool(await poll(connection, "$SYS.REQ.SERVER.PING", expect=1))
+    except CliError:
+        return False
 
 
 async def _read(connection: NatsConnection, stream: str, since: int, show: _Shown) -> None:
@@ -162,8 +177,8 @@ def _time(event: Event) -> str:
 
 def _page(subject: str, event: Event) -> str:
     """Return an event as a sentence, and its fields below."""
-    told = clean(sentence(event))
-    lines = [f"[{_time(event)}] [{clean(str(event.get('id', '')))}] {told[:1].upper()}{told[1:]}", ""]
+    text = clean(sentence(event))
+    lines = [f"[{_time(event)}] [{clean(str(event.get('id', '')))}] {text[:1].upper()}{text[1:]}", ""]
     pairs: list[tuple[str, object]] = [("Event", clean(subject)), ("Type", clean(str(event["type"])))]
     for name, value in event.items():
         if name not in {"type", "id", "timestamp"} and not isinstance(value, dict | list):

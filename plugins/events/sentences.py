@@ -20,8 +20,8 @@ ACTIONS = {"create": "created", "delete": "deleted", "modify": "changed"}
 def sentence(event: Event) -> str:
     """Return what an event says."""
     kind = str(event.get("type") or "")
-    tell = SENTENCES.get(kind.removeprefix(JETSTREAM)) or SENTENCES.get(kind)
-    return tell(event) if tell is not None else f"Event of the kind {kind or '(none)'}"
+    sentence_of = SENTENCES.get(kind.removeprefix(JETSTREAM)) or SENTENCES.get(kind)
+    return sentence_of(event) if sentence_of is not None else f"Event of the kind {kind or '(none)'}"
 
 
 def _number(value: object) -> str:
@@ -34,6 +34,10 @@ def _span(value: object) -> str:
 
 def _stream(event: Event) -> str:
     return f"stream {event.get('stream')}"
+
+
+def _counted(value: object, noun: str) -> str:
+    return words.counted(value, noun) if isinstance(value, int) else f"{value} {noun}s"
 
 
 def _consumer(event: Event) -> str:
@@ -90,7 +94,9 @@ def _server(event: Event) -> str:
 def _traffic(value: object) -> str:
     found = value if isinstance(value, dict) else {}
     size = found.get("bytes")
-    return f"{_number(found.get('msgs', 0))} messages ({words.size(size) if isinstance(size, int) else size})"
+    return (
+        f"{_counted(found.get('msgs', 0), 'message')} ({words.size(size) if isinstance(size, int) else size})"
+    )
 
 
 def _disconnected(event: Event) -> str:
@@ -124,17 +130,17 @@ def _latency(event: Event) -> str:
 
 def _connections(event: Event) -> str:
     return (
-        f"account {event.get('acc')} has {_number(event.get('conns'))} connections and "
-        f"{_number(event.get('leafnodes'))} leaf nodes on {_server(event)}"
+        f"account {event.get('acc')} has {_counted(event.get('conns'), 'connection')} and "
+        f"{_counted(event.get('leafnodes'), 'leaf node')} on {_server(event)}"
     )
 
 
 def _action(what: Callable[[Event], str]) -> Callable[[Event], str]:
-    def tell(event: Event) -> str:
+    def sentence_of(event: Event) -> str:
         action = str(event.get("action"))
         return f"{what(event)} was {ACTIONS.get(action, action)}"
 
-    return tell
+    return sentence_of
 
 
 def _took(event: Event) -> str:
@@ -145,7 +151,7 @@ def _took(event: Event) -> str:
 SENTENCES: dict[str, Callable[[Event], str]] = {
     "api_audit": lambda e: f"{_client(e.get('client'))} asked the JetStream API: {e.get('subject')}",
     "api_limit_reached": lambda e: (
-        f"{_server(e)} dropped {_number(e.get('dropped'))} API requests: too many waited"
+        f"{_server(e)} dropped {_counted(e.get('dropped'), 'API request')}: too many waited"
     ),
     "stream_action": _action(_stream),
     "consumer_action": _action(_consumer),

@@ -10,6 +10,7 @@ from ...cli import document, output
 from ...cli.command import Command
 from ...cli.connection import NatsConnection, connect
 from ...cli.errors import RefusedError, RemoteError, warn
+from ...cli.proposal import in_hint
 from ...cli.setting import flags
 from ...protocol.api.stream import StreamConfig
 from ...protocol.buckets.config import KeyValueConfig, ObjectStoreConfig
@@ -36,7 +37,7 @@ async def add(bucket: str, **given: Any) -> None:
     async with connect() as connection:
         if config.marker_ttl:
             await require_key_ttls(connection)
-        page.show(await create_stream(connection, stream, f"'kv edit {bucket}' changes it"))
+        page.show(await create_stream(connection, stream, f"{in_hint(f'kv edit {bucket}')} changes it"))
 
 
 @click.command(cls=Command)
@@ -69,8 +70,7 @@ def stream_config(
 
 async def require_key_ttls(connection: NatsConnection) -> None:
     """Raise CliError if the server cannot let keys expire one by one."""
-    account = await connection.js.request("INFO")
-    if int((account.get("api") or {}).get("level", 0)) < 1:
+    if await connection.js.level() < 1:
         raise RefusedError(
             "nats: limit marker TTLs not supported by server",
             f"the server, version {connection.greeting.get('version', '?')}, has JetStream's API level 0",

@@ -7,17 +7,21 @@ what to do.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...cli import messages, render
 from ...cli.connection import NatsConnection
 from ...cli.errors import CliError, RemoteError, warn
+from ...cli.loop import need_loop
 from ...cli.messages import StoredMessage
-from ...cli.ordered_consumer import OrderedConsumer
+from ...cli.proposal import in_hint
 from ...protocol.buckets import key_value
 from ...protocol.buckets.key_value import KeySubjects, Operation
 from ...protocol.buckets.naming import check_key, check_pattern
 from .lookup import BucketKind, stream_of, validated
+
+if TYPE_CHECKING:
+    from ...cli.ordered_consumer import OrderedConsumer
 
 Info = dict[str, Any]
 
@@ -29,7 +33,7 @@ LAST = {"deliver_policy": "last_per_subject"}
 EVERYTHING = {"deliver_policy": "all"}
 
 
-class Entry(NamedTuple):
+class KeyValueEntry(NamedTuple):
     """A revision of a key.
 
     created: nanoseconds since the epoch.
@@ -44,7 +48,7 @@ class Entry(NamedTuple):
     pending: int = 0
 
 
-class Bucket:
+class KeyValueBucket:
     """An open bucket; make it with `open_bucket`.
 
     info: the STREAM.INFO of its stream.
@@ -58,7 +62,7 @@ class Bucket:
         self.name = key_value.bucket_name(self.stream)
         self.subjects = KeySubjects.of(self.config, connection.js.prefix)
 
-    async def last(self, key: str) -> Entry | None:
+    async def last(self, key: str) -> KeyValueEntry | None:
         """Return the last revision of a key, which may be a deletion; None if there is none."""
         subject = self._subject(key)
         found = await messages.last_of(
@@ -66,7 +70,7 @@ class Bucket:
         )
         return None if found is None else self.entry(found)
 
-    async def at(self, key: str, revision: int) -> Entry | None:
+    async def at(self, key: str, revision: int) -> KeyValueEntry | None:
         """Return a revision of a key; None if it is gone or of another key."""
         subject = self._subject(key)
         found = await messages.at_sequence(
@@ -79,9 +83,9 @@ class Bucket:
             check_key(key)
         return self.subjects.read + key
 
-    def entry(self, message: StoredMessage) -> Entry:
+    def entry(self, message: StoredMessage) -> KeyValueEntry:
         """Return a message of the bucket's stream as a revision of its key."""
-        return Entry(
+        return KeyValueEntry(
             message.subject.removeprefix(self.subjects.read),
             message.data,
             message.sequence,
@@ -152,6 +156,9 @@ class Bucket:
         patience: float | None = 30.0,
     ) -> OrderedConsumer:
         """Return a reader of the keys that match `pattern`, from `start` on."""
+        need_loop()
+        from ...cli.ordered_consumer import OrderedConsumer
+
         with validated():
             check_pattern(pattern)
         if any("*" in each and each != "*" for each in pattern.split(".")):
@@ -168,7 +175,7 @@ class Bucket:
 
     async def entries(
         self, pattern: str, *, start: dict[str, Any], headers_only: bool = False
-    ) -> list[Entry]:
+    ) -> list[KeyValueEntry]:
         """Return what the bucket holds now of the keys that match `pattern`, in the order of revisions."""
         async with self.reader(pattern, start=start, headers_only=headers_only) as reader:
             return [self.entry(message) async for message in reader.until_end()]
@@ -176,18 +183,19 @@ class Bucket:
     def _explained(self, error: RemoteError, key: str) -> RemoteError:
         """Return a refused publish with what to do."""
         limit, largest = self.config.get("max_bytes"), self.config.get("max_msg_size")
+        shown, changed = f"kv get {self.name} {key}", f"kv edit {self.name} --marker-ttl"
         hint = {
-            WRONG_REVISION: f"somebody else has changed {key}: 'kv get {self.name} {key}' shows its revision",
-            NO_TTL: f"keys of this bucket have no TTL of their own: see 'kv edit {self.name} --marker-ttl'",
+            WRONG_REVISION: f"somebody else has changed {key}: {in_hint(shown)} shows its revision",
+            NO_TTL: f"keys of this bucket have no TTL of their own: see {in_hint(changed)}",
             TOO_LARGE: f"{largest} bytes are the most for key and value (--max-value-size)",
             BUCKET_FULL: f"the bucket is full: {limit} bytes are its limit (--max-bucket-size)",
         }.get(error.err_code, "")
         return error.while_doing(f"could not write {self.name} > {key}", hint)
 
 
-async def open_bucket(connection: NatsConnection, name: str) -> Bucket:
+async def open_bucket(connection: NatsConnection, name: str) -> KeyValueBucket:
     """Open a bucket; without a name it is chosen on the terminal. Raises CliError if there is none."""
     info = await stream_of(connection, name, KEY_VALUE)
     with validated():
         key_value.check_stream(info["config"])
-    return Bucket(connection, info)
+    return KeyValueBucket(connection, info)

@@ -44,8 +44,8 @@ async def show_list(connection: NatsConnection, kind: BucketKind, table: Table, 
     streams, missing = await collected(connection)
     found = [info for info in streams if info["config"]["name"].startswith(kind.prefix)]
     if only_names:
-        for info in found:
-            render.show(info["config"]["name"].removeprefix(kind.prefix))
+        for name in sorted(info["config"]["name"] for info in found):
+            render.show(name.removeprefix(kind.prefix))
         return
     absent = [name for name in missing if name.startswith(kind.prefix)]
     output.show(table.of(_record(info, kind) for info in found), aside=inaccessible(absent))

@@ -13,8 +13,9 @@ from typing import Any
 from ...cli import output, render
 from ...cli.connection import NatsConnection
 from ...cli.errors import CliError, RemoteError, UsageError, warn
+from ...cli.jetstream import stream_is_gone
 from ...cli.messages import StoredMessage
-from ...cli.ordered_consumer import OrderedConsumer, StreamReplacedError, stream_is_gone
+from ...cli.ordered_consumer import OrderedConsumer, StreamReplacedError
 from ...cli.output import Table
 from ...cli.output.choice import chosen
 

@@ -9,10 +9,11 @@ from ...cli.command import Command
 from ...cli.connection import connect
 from ...cli.errors import RefusedError
 from ...cli.output import NAME, NUMBER, TEXT, TIME, WORD, Column, Table
+from ...cli.proposal import in_hint
 from ...protocol.buckets import key_value
 from ...protocol.buckets.key_value import Operation
 from ...protocol.timestamp import format_exact
-from .bucket import EVERYTHING, Bucket, Entry, open_bucket
+from .bucket import EVERYTHING, KeyValueBucket, KeyValueEntry, open_bucket
 from .text import encoding, printable, shortened
 from .values import BUCKET, KEY, not_found
 
@@ -44,14 +45,14 @@ async def history(bucket: str, key: str) -> None:
     _show(store, key, entries)
 
 
-async def _revisions(store: Bucket, key: str) -> list[Entry]:
+async def _revisions(store: KeyValueBucket, key: str) -> list[KeyValueEntry]:
     entries = await store.entries(key, start=EVERYTHING)
     if not entries:
         raise await not_found(store, key, None, 0)
     return entries
 
 
-def _show(store: Bucket, key: str, entries: list[Entry]) -> None:
+def _show(store: KeyValueBucket, key: str, entries: list[KeyValueEntry]) -> None:
     records = [
         {
             "key": entry.key,
@@ -84,7 +85,7 @@ async def revert(bucket: str, key: str, revision: int, force: bool) -> None:
                 "cannot revert key in a bucket where history=1"
                 if store.config["max_msgs_per_subject"] == 1
                 else f"{key} has only one revision",
-                f"'kv edit {store.name} --history 5' keeps more revisions from now on"
+                f"{in_hint(f'kv edit {store.name} --history 5')} keeps more revisions from now on"
                 if store.config["max_msgs_per_subject"] == 1
                 else "",
             )

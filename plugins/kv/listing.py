@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from ...cli import complete, output, render
-from ...cli.command import Command
+from ...cli.command import RequestCommand
 from ...cli.connection import connect
 from ...cli.output import NAME, NUMBER, TEXT, TIME, WORD, Column, Table
 from ...protocol.buckets.key_value import Operation
 from ...protocol.timestamp import format_exact
-from .bucket import KEY_VALUE, LAST, WATCH_ALL, Bucket, open_bucket
+from .bucket import KEY_VALUE, LAST, WATCH_ALL, KeyValueBucket, open_bucket
 from .bucket_list import show_list, table_of
 from .text import encoding, printable
 
@@ -34,7 +34,7 @@ KEYS = Table(
 )
 
 
-@click.command(cls=Command)
+@click.command(cls=RequestCommand, needs_loop=lambda given: bool(given["bucket"]))
 @output.listing(BUCKETS, alternative=(KEYS,))
 @click.argument("bucket", required=False, default="", shell_complete=complete.key_value_buckets)
 @click.argument("key", required=False, default="")
@@ -54,7 +54,7 @@ async def ls(bucket: str, key: str, names: bool, verbose: bool, display_value: b
             render.show("No keys found in bucket")
 
 
-async def _print_keys(store: Bucket, pattern: str) -> bool:
+async def _print_keys(store: KeyValueBucket, pattern: str) -> bool:
     """Print the keys that match as they arrive, in the order of their last change; return whether any did."""
     found = False
     keys: list[str] = []
@@ -71,7 +71,7 @@ async def _print_keys(store: Bucket, pattern: str) -> bool:
     return found or bool(keys)
 
 
-async def _show_keys(store: Bucket, pattern: str, with_value: bool) -> None:
+async def _show_keys(store: KeyValueBucket, pattern: str, with_value: bool) -> None:
     entries = await store.entries(pattern, start=LAST, headers_only=not with_value)
     records = [
         {

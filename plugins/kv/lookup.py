@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, NamedTuple
 
 from ...cli import prompt, render
 from ...cli.connection import NatsConnection
 from ...cli.errors import CliError, NotFoundError, RemoteError, UsageError, close_matches
-from ...cli.ordered_consumer import stream_is_gone
+from ...cli.jetstream import stream_is_gone
+from ...cli.loop import need_loop
 from ...protocol.buckets.naming import BucketError, check_bucket
 
 Info = dict[str, Any]
+
+HINT_SECONDS = 1.0  # for names that a hint may tell; a user who may not look gets no answer
 
 
 class BucketKind(NamedTuple):
@@ -63,14 +66,24 @@ async def _names(connection: NatsConnection, kind: BucketKind) -> list[str]:
 
 async def _not_found(connection: NatsConnection, name: str, kind: BucketKind) -> CliError:
     """Return the error for an unknown bucket, with similar names that exist."""
-    try:
+    near = ""
+    async with while_looking_around():
         near = close_matches(name, await _names(connection, kind))
-    except CliError:  # we may not read the list: the first error is the one that matters
-        near = ""
     where = f"there is no bucket {name!r} under {connection.js.prefix}"
     return NotFoundError(
         "nats: bucket not found", near or where, f"'{kind.command} ls' shows those there are"
     )
+
+
+@asynccontextmanager
+async def while_looking_around() -> AsyncIterator[None]:
+    """Look for names that a hint may tell: for a moment, and without an error if the user may not look."""
+    need_loop()
+    import asyncio
+
+    with suppress(CliError, TimeoutError):
+        async with asyncio.timeout(HINT_SECONDS):
+            yield
 
 
 def local_time(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...cli import output, render
-from ...cli.document import RESERVED_METADATA
+from ...cli.jetstream import RESERVED_METADATA
 from ...protocol.buckets import key_value
 from ..stream.info import plain
 from ..stream.page import STORAGE, cluster
@@ -19,21 +19,11 @@ Section = tuple[str, Pairs]
 def show(info: Info) -> None:
     """Show a key-value bucket; `info` is the STREAM.INFO of its stream."""
     name = key_value.bucket_name(info["config"]["name"])
-    text = page_of(
+    text = render.page(
         f"Information for Key-Value Store Bucket {name} created {local_time(info['created'])}",
         [("Configuration", _configuration(info)), *_origins(info), *metadata(info), *servers(info)],
     )
     output.show_page({"bucket": name, **plain(info)}, text, name=name)
-
-
-def page_of(title: str, sections: list[Section]) -> str:
-    """Return a page: a title, and sections whose labels are aligned with each other."""
-    width = 2 + max(len(label) for _, pairs in sections for label, _ in pairs)
-    lines = [title, ""]
-    for heading, pairs in sections:
-        lines += [f"{heading}:", ""] if heading else []
-        lines += [render.fields(pairs, width), ""]
-    return "\n".join(lines[:-1])
 
 
 def _configuration(info: Info) -> Pairs:

@@ -7,7 +7,7 @@ import time
 import click
 
 from ...cli import prompt, render
-from ...cli.command import FORCE, Command
+from ...cli.command import FORCE, RequestCommand
 from ...cli.connection import NatsConnection, connect
 from ...cli.errors import UsageError
 from ...cli.param import DURATION
@@ -21,7 +21,7 @@ from .values import BUCKET, KEY
 MARKERS_KEPT = 30 * duration.MINUTE  # of this age: watchers that are away for a moment still see them
 
 
-@click.command("del", cls=Command)
+@click.command("del", cls=RequestCommand)
 @BUCKET
 @click.argument("key", required=False)
 @FORCE
@@ -48,7 +48,7 @@ async def _delete_bucket(connection: NatsConnection, bucket: str, force: bool) -
     await connection.js.request(f"STREAM.DELETE.{key_value.stream_name(bucket)}")
 
 
-@click.command(cls=Command)
+@click.command(cls=RequestCommand)
 @BUCKET
 @KEY
 @FORCE
@@ -65,7 +65,7 @@ async def purge(bucket: str, key: str, force: bool, ttl: int) -> None:
         await store.purge(key, ttl)
 
 
-@click.command(cls=Command)
+@click.command(cls=RequestCommand)
 @BUCKET
 @FORCE
 async def compact(bucket: str, force: bool) -> None:

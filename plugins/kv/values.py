@@ -7,14 +7,16 @@ import sys
 import click
 
 from ...cli import complete, messages, output, render
-from ...cli.command import Command
+from ...cli.command import RequestCommand
 from ...cli.connection import NatsConnection, connect
 from ...cli.errors import CliError, NotFoundError, close_matches
 from ...cli.param import DURATION
+from ...cli.proposal import in_hint
 from ...protocol.buckets import key_value
 from ...protocol.buckets.key_value import Operation
 from ...protocol.timestamp import format_exact
-from .bucket import LAST, Bucket, Entry, open_bucket
+from .bucket import LAST, WATCH_ALL, KeyValueBucket, KeyValueEntry, open_bucket
+from .lookup import while_looking_around
 from .text import encoding, moment, printable
 
 SHOWN = 120  # bytes of a value without --raw
@@ -38,12 +40,12 @@ def value_of(connection: NatsConnection, argument: str) -> bytes:
     return value
 
 
-@click.command(cls=Command)
+@click.command(cls=RequestCommand)
 @output.showing("kv_entry")
 @BUCKET
 @KEY
 @click.option("--revision", type=click.IntRange(min=0), help="Show this revision.")
-@click.option("--raw", is_flag=True, help="Write only the value, byte by byte.")
+@click.option("--raw", is_flag=True, help="Write only the value, unchanged.")
 async def get(bucket: str, key: str, revision: int | None, raw: bool) -> None:
     """Show the value of a key: the last one, or a revision."""
     async with connect() as connection:
@@ -66,7 +68,7 @@ async def get(bucket: str, key: str, revision: int | None, raw: bool) -> None:
     output.show_page(document, _page(store, entry), name=key)
 
 
-def _page(store: Bucket, entry: Entry) -> str:
+def _page(store: KeyValueBucket, entry: KeyValueEntry) -> str:
     text = printable(entry.value)
     lines = [f"{store.name} > {entry.key} revision: {entry.revision} created @ {moment(entry.created)}", ""]
     if len(text) > SHOWN:
@@ -74,28 +76,28 @@ def _page(store: Bucket, entry: Entry) -> str:
     return "\n".join([*lines, text[:SHOWN], ""])
 
 
-async def not_found(store: Bucket, key: str, found: Entry | None, revision: int) -> CliError:
+async def not_found(store: KeyValueBucket, key: str, found: KeyValueEntry | None, revision: int) -> CliError:
     """Return the error for a key without a value, with the reason: deleted, not this revision, misspelled."""
     hint, near = "", ""
     if found is not None:
         how = "was deleted" if found.operation is Operation.DELETE else "was purged or has expired"
         hint = f"{key} {how} by revision {found.revision} at {moment(found.created)}"
     elif revision:
-        hint = (
-            f"{key} has no revision {revision} (any more): 'kv history {store.name} {key}' shows those it has"
-        )
+        line = in_hint(f"kv history {store.name} {key}")
+        hint = f"{key} has no revision {revision} (any more): {line} shows those it has"
     elif store.info["state"].get("num_subjects", 0) <= 1000:  # more would take longer than the hint is worth
-        known = {entry.key for entry in await store.entries(">", start=LAST, headers_only=True)}
-        near = close_matches(key, known)
+        async with while_looking_around():
+            known = {entry.key for entry in await store.entries(WATCH_ALL, start=LAST, headers_only=True)}
+            near = close_matches(key, known)
     return NotFoundError("nats: key not found", near or hint)
 
 
-def _stored(store: Bucket, key: str, revision: int, argument: str) -> None:
+def _stored(store: KeyValueBucket, key: str, revision: int, argument: str) -> None:
     """Show what was stored: for people the value that was given as an argument, as `nats` does."""
     output.show_page({"bucket": store.name, "key": key, "revision": revision}, argument, name=str(revision))
 
 
-@click.command(cls=Command)
+@click.command(cls=RequestCommand)
 @output.showing("kv_revision")
 @BUCKET
 @KEY
@@ -108,7 +110,7 @@ async def put(bucket: str, key: str, value: str) -> None:
     _stored(store, key, revision, value)
 
 
-@click.command(cls=Command)
+@click.command(cls=RequestCommand)
 @output.showing("kv_revision")
 @BUCKET
 @KEY
@@ -122,7 +124,7 @@ async def create(bucket: str, key: str, value: str, ttl: int) -> None:
     _stored(store, key, revision, value)
 
 
-@click.command(cls=Command)
+@click.command(cls=RequestCommand)
 @output.showing("kv_revision")
 @BUCKET
 @KEY

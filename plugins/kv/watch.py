@@ -15,7 +15,7 @@ from ...cli.ordered_consumer import OrderedConsumer
 from ...cli.output import NAME, TEXT, TIME, WORD, Column, Table
 from ...protocol.buckets.key_value import Operation
 from ...protocol.timestamp import format_exact
-from .bucket import EVERYTHING, LAST, WATCH_ALL, Bucket, Entry, open_bucket
+from .bucket import EVERYTHING, LAST, WATCH_ALL, KeyValueBucket, KeyValueEntry, open_bucket
 from .following import Show, follow, one_by_one, show_change
 from .text import encoding, moment, printable
 from .values import BUCKET
@@ -76,7 +76,7 @@ async def watch(
         await follow(connection, bucket, opened)
 
 
-def _record(store: Bucket, entry: Entry) -> dict[str, Any]:
+def _record(store: KeyValueBucket, entry: KeyValueEntry) -> dict[str, Any]:
     return {
         "bucket": store.name,
         "key": entry.key,
@@ -88,7 +88,7 @@ def _record(store: Bucket, entry: Entry) -> dict[str, Any]:
     }
 
 
-def _line(store: Bucket, entry: Entry) -> str:
+def _line(store: KeyValueBucket, entry: KeyValueEntry) -> str:
     put = entry.operation is Operation.PUT
     word = click.style(entry.operation.value, fg="green" if put else "red")
     line = f"[{moment(entry.created)}] {word} {store.name} > {entry.key}"

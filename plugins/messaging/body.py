@@ -1,11 +1,10 @@
-"""What the messaging commands share: the body from an argument or stdin, headers, and messages as text."""
+"""What the messaging commands share: messages to publish, bodies, headers, and messages as text."""
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -28,6 +27,14 @@ SEND_ON = click.option(
     show_default=True,
     help="Send what stdin holds at its end, or each line as it comes.",
 )
+
+
+class Publication(NamedTuple):
+    """A message to publish."""
+
+    subject: str
+    data: bytes
+    headers: dict[str, str]
 
 
 def bodies(body: str | None, force_stdin: bool, send_on: str) -> Iterator[bytes]:
@@ -72,17 +79,23 @@ def header_lines(message: Any) -> str:
     return f"{lines}\n" if lines else ""
 
 
+def translated(data: bytes, command: str | None, subject: str) -> bytes:
+    """Return a body, or what `command` makes of it. Raises CliError if the command fails."""
+    if not command:
+        return data
+    import shlex
+    import subprocess
+
+    words = shlex.split(command.replace("{{Subject}}", subject))
+    done = subprocess.run(words, input=data, capture_output=True, check=False)
+    if done.returncode != 0:
+        raise CliError(f"translating failed: {done.stderr.decode(errors='replace').strip()}")
+    return done.stdout
+
+
 def show_body(data: bytes, translate: str | None = None, subject: str = "") -> None:
     """Write a body to stdout, through the command `translate` if there is one.
 
     Bytes that are not text are written unchanged.
     """
-    if translate:
-        import shlex
-
-        command = shlex.split(translate.replace("{{Subject}}", subject))
-        done = subprocess.run(command, input=data, capture_output=True, check=False)
-        if done.returncode != 0:
-            raise CliError(f"translating failed: {done.stderr.decode(errors='replace').strip()}")
-        data = done.stdout
-    click.echo(data)
+    click.echo(translated(data, translate, subject))

@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...cli import render
-from ...cli.command import Command
+from ...cli import messages, render
+from ...cli.blocking import BadSubjectError, ask, send
+from ...cli.command import RequestCommand
 from ...cli.connection import NatsConnection, connect
-from ...cli.errors import CliError, InterruptedRunError, RemoteError, UnavailableError, UsageError
+from ...cli.errors import CliError, InterruptedRunError, UnavailableError, UsageError
+from ...cli.loop import interruptions
 from ...cli.param import DURATION
-from .body import FORCE_STDIN, HEADER, SEND_ON, TEMPLATES, bodies, flat, parse_headers
-from .template import Filler
+from ...cli.proposal import command
+from ...client import ClientError, NoResponders, TimedOut
+from . import schedule
+from .body import FORCE_STDIN, HEADER, SEND_ON, TEMPLATES, Publication, bodies, flat, parse_headers
+
+if TYPE_CHECKING:
+    from .template import Filler
 
 SILENT_ABOVE = 20  # messages; beyond this number a progress bar replaces the lines
+OPENING = "{{"  # of a template
 SECOND = 1_000_000_000
 
 
-@click.command(cls=Command)
+def _lasts(given: dict[str, Any]) -> bool:
+    """Return whether it may publish for longer than a connection lasts that nobody reads from."""
+    return given["body"] is None or given["force_stdin"] or given["count"] > 1
+
+
+@click.command(cls=RequestCommand, needs_loop=_lasts)
 @click.argument("subject")
 @click.argument("body", required=False, default=None)
 @click.option("--reply", metavar="SUBJECT", default="", help="Reply subject of the message.")
 @HEADER
+@click.option("--atomic", is_flag=True, help="Store all messages in JetStream, or none of them.")
 @click.option("--count", type=click.IntRange(min=1), default=1, show_default=True, help="Send this many.")
 @click.option("--sleep", type=DURATION, default=0, help="Wait between the messages.")
 @FORCE_STDIN
@@ -34,49 +47,74 @@ SECOND = 1_000_000_000
 @click.option("-J", "--jetstream", is_flag=True, help="Wait until JetStream has stored each message.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing about what was sent.")
 @TEMPLATES
-async def publish(
-    subject: str,
-    body: str | None,
-    reply: str,
-    headers: tuple[str, ...],
-    count: int,
-    sleep: int,
-    force_stdin: bool,
-    send_on: str,
-    jetstream: bool,
-    quiet: bool,
-    templates: bool,
-) -> None:
+@schedule.options
+async def publish(subject: str, body: str | None, **given: Any) -> None:
     """Publish messages.
 
     Body, subject and headers may hold templates: {{Count}}, {{Time}}, {{TimeStamp}}, {{Unix}},
     {{UnixNano}}, {{ID}}, {{Random 10 100}}. Without a body it is read from stdin.
+
+    The schedule flags need a Stream with --allow-schedules, and --atomic one with --allow-batch.
     """
-    if jetstream and reply:
+    scheduled = schedule.schedule_headers(given)
+    jetstream = given["jetstream"] or given["atomic"] or bool(scheduled)
+    if jetstream and given["reply"]:
         raise UsageError(
             "--reply cannot be used with --jetstream", "JetStream acknowledges to a reply of its own"
         )
-    given = parse_headers(headers)
-    filler = Filler() if templates else None
-    sent = 0
+    if given["atomic"] and scheduled:
+        raise UsageError("atomic batch publishing does not support schedules")
+    publications = _publications(subject, body, scheduled, given)
     async with connect() as connection:
-        try:
-            with progress(count, quiet) as advance:
-                for text in bodies(body, force_stdin, send_on):
-                    for number in range(1, count + 1):
-                        where, data = filled(filler, subject, text, sent + 1)
-                        fields = {
-                            k: filled(filler, k, v.encode(), sent + 1)[1].decode()
-                            for k, v in flat(given).items()
-                        }
-                        ack = await _send(connection, where, data, reply, fields, jetstream)
-                        sent += 1
-                        advance(where, data, ack)
-                        if sleep and number < count:
-                            await asyncio.sleep(sleep / SECOND)
-            await connection.nc.flush(connection.timeout)
-        except (KeyboardInterrupt, asyncio.CancelledError):
-            raise InterruptedRunError(f"{render.number(sent)} messages were published") from None
+        if given["atomic"]:
+            from .batch import publish_batch
+
+            await publish_batch(connection, publications, quiet=given["quiet"])
+            return
+        if scheduled:
+            await connection.js.require_level(schedule.LEVEL, "message schedules", schedule.RELEASE)
+        await _publish_each(connection, publications, given, jetstream)
+
+
+def _publications(
+    subject: str, body: str | None, scheduled: dict[str, str], given: dict[str, Any]
+) -> Iterator[Publication]:
+    """Yield the messages to send, with their templates filled."""
+    headers = flat(parse_headers(given["headers"]))
+    texts = (subject, body or "", *headers.values())
+    filler = _filler() if given["templates"] and (body is None or OPENING in "".join(texts)) else None
+    sent = 0
+    for text in bodies(body, given["force_stdin"], given["send_on"]):
+        for _ in range(given["count"]):
+            sent += 1
+            where, data = filled(filler, subject, text, sent)
+            fields = {k: filled(filler, k, v.encode(), sent)[1].decode() for k, v in headers.items()}
+            yield Publication(where, data, fields | scheduled)
+
+
+async def _publish_each(
+    connection: NatsConnection, publications: Iterable[Publication], given: dict[str, Any], jetstream: bool
+) -> None:
+    sent = 0
+    try:
+        with progress(given["count"], given["quiet"]) as advance:
+            for where, data, fields in publications:
+                if sent % given["count"] and given["sleep"]:
+                    import asyncio
+
+                    await asyncio.sleep(given["sleep"] / SECOND)
+                ack = await _send(connection, where, data, given["reply"], fields, jetstream)
+                sent += 1
+                advance(where, data, ack)
+        await connection.nc.flush(connection.timeout)
+    except interruptions():
+        raise InterruptedRunError(f"{render.counted(sent, 'message', 'was', 'were')} published") from None
+
+
+def _filler() -> Filler:
+    from .template import Filler
+
+    return Filler()
 
 
 def filled(filler: Filler | None, subject: str, body: bytes, count: int) -> tuple[str, bytes]:
@@ -99,43 +137,34 @@ async def _send(
     jetstream: bool,
 ) -> str:
     """Send one message; return where JetStream stored it, in words, or an empty string."""
-    import nats.errors
-
     if not jetstream:
         try:
-            await connection.nc.publish(subject, data, reply, headers=headers or None)
-        except (nats.errors.BadSubjectError, ValueError) as error:
+            await send(connection.nc, subject, data, reply, headers)
+        except (BadSubjectError, ValueError) as error:
             raise UsageError(f"could not publish to {subject}: {error}") from None
-        except nats.errors.Error as error:
+        except ClientError as error:
             raise CliError(f"could not publish to {subject}: {error}") from None
         if connection.nc.pending_data_size > 1 << 20:
             await connection.nc.flush(connection.timeout)
         return ""
     try:
-        answer = await connection.nc.request(subject, data, connection.timeout, headers=headers or None)
-    except nats.errors.NoRespondersError:
+        answer = await ask(connection.nc, subject, data, connection.timeout, headers)
+    except NoResponders:
         raise UnavailableError(
             "nats: no responders available for request",
-            f"no stream listens to {subject}, or the one that does has no leader: see 'pyjs stream ls'",
+            f"no stream listens to {subject}, or the one that does has no leader, or a mapping leads it away",
+            f"this says more: {command('explain', 'subject', subject)}",
         ) from None
-    except nats.errors.TimeoutError:
+    except TimedOut:
         raise UnavailableError(f"no acknowledgement for {subject} within {connection.timeout:g} s") from None
-    return _stored(answer.data)
+    return _stored(messages.parse_ack(answer.data))
 
 
-def _stored(data: bytes) -> str:
-    import json
-
-    try:
-        ack: dict[str, Any] = json.loads(data)
-    except ValueError:
-        raise CliError(f"this is not JetStream's acknowledgement: {data[:100]!r}") from None
-    if "error" in ack:
-        error = ack["error"]
-        raise RemoteError(error.get("code", 0), error.get("err_code", 0), error.get("description", ""))
-    text = f"Stored in Stream: {ack['stream']} Sequence: {ack['seq']}"
-    text += f' Domain: "{ack["domain"]}"' if ack.get("domain") else ""
-    return text + (" Duplicate: true" if ack.get("duplicate") else "")
+def _stored(ack: messages.PublishAck) -> str:
+    text = f"Stored in Stream: {ack.stream} Sequence: {ack.sequence}"
+    text += f' Domain: "{ack.domain}"' if ack.domain else ""
+    text += " Duplicate: true" if ack.duplicate else ""
+    return text + (f" Counter Value: {ack.value}" if ack.value else "")
 
 
 @contextmanager

@@ -44,6 +44,9 @@ NO_RESPONDERS = "503"
 @click.option("--reply-timeout", type=DURATION, default="300ms", help="Quiet time that ends the answers.")
 @click.option("--wait-for-empty", is_flag=True, help="Wait until an answer has no body.")
 @click.option("--translate", metavar="COMMAND", help="Show each body as this command's output.")
+@click.option(
+    "-w", "--wait/--no-wait", default=True, hidden=True, expose_value=False, help="Accepted as nats has it."
+)
 @FORCE_STDIN
 @SEND_ON
 @TEMPLATES

@@ -10,10 +10,11 @@ from typing import Any
 import click
 
 from ...cli import flags, output, render
-from ...cli.command import Command
-from ...cli.connection import bare_url, connect
+from ...cli.command import RequestCommand
+from ...cli.connection import connect
 from ...cli.output import NAME, SPAN, TIME, Column, Table
 from ...cli.profile import resolve
+from ...cli.refusal import bare_url
 
 RTT = Table(
     "rtt",
@@ -28,7 +29,7 @@ RTT = Table(
 )
 
 
-@click.command(cls=Command)
+@click.command(cls=RequestCommand)
 @output.listing(RTT, legacy="an object for each server, with a list of results")
 @click.argument("iterations", type=click.IntRange(min=1), default=5)
 async def rtt(iterations: int) -> None:

@@ -6,17 +6,21 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ...cli import complete, render
 from ...cli.command import Command
 from ...cli.connection import NatsConnection, connect
-from ...cli.errors import NotFoundError, RefusedError, RemoteError, UsageError
+from ...cli.errors import RefusedError, RemoteError, UsageError
 from ...cli.param import DURATION
-from .body import header_lines, show_body
+from .direct import DirectGetReader, DirectMessage, is_direct
+from .message_view import MessageView
+from .replies import ReplyMatcher
+
+if TYPE_CHECKING:
+    from .subject_report import Counted
 
 SECOND = 1_000_000_000
 HEARTBEAT = 5 * SECOND
@@ -30,10 +34,24 @@ HEARTBEAT = 5 * SECOND
 @click.option("-i", "--inbox", is_flag=True, help="Subscribe to a new inbox subject.")
 @click.option("--count", type=click.IntRange(min=0), default=0, help="End after this many messages.")
 @click.option("--wait", type=DURATION, default=0, help="End when no message came for this long.")
-@click.option("--dump", metavar="DIRECTORY", type=click.Path(file_okay=False), help="One file per message.")
+@click.option(
+    "--dump",
+    metavar="DIRECTORY",
+    type=click.Path(file_okay=False, allow_dash=True),
+    help="A JSON file for each message; - writes them to stdout, each with a NUL after it.",
+)
 @click.option("--headers-only", is_flag=True, help="Show no bodies.")
 @click.option("--subjects-only", is_flag=True, help="Show subjects only.")
 @click.option("-t", "--timestamp", is_flag=True, help="Show when each message was received.")
+@click.option("-d", "--delta-time", is_flag=True, help="Show how long after the start each was received.")
+@click.option("--ack/--no-ack", default=False, help="Acknowledge messages that a Consumer delivers.")
+@click.option("--match-replies", is_flag=True, help="Show each request with its reply.")
+@click.option("--report-subjects", is_flag=True, help="Count messages by subject, and show the counts.")
+@click.option("--report-subscriptions", is_flag=True, help="Count messages by the subject subscribed to.")
+@click.option(
+    "--report-top", type=click.IntRange(min=1), default=10, help="Subjects of a report (default: 10)."
+)
+@click.option("--graph", is_flag=True, help="Plot how many messages are received.")
 @click.option("-I", "--ignore-subject", "ignored", multiple=True, metavar="SUBJECT", help="Leave these out.")
 @click.option("--stream", default="", shell_complete=complete.streams, help="Read this Stream.")
 @click.option("--durable", default="", help="Read with this durable Consumer of the Stream.")
@@ -43,6 +61,7 @@ HEARTBEAT = 5 * SECOND
 @click.option("--last", is_flag=True, help="Read from the Stream's last message on.")
 @click.option("--since", type=DURATION, default=0, help="Read the Stream's messages of this age and younger.")
 @click.option("--last-per-subject", is_flag=True, help="Read the last message of each subject.")
+@click.option("--direct", is_flag=True, help="Read the Stream by direct gets, without a Consumer.")
 @click.option("-T", "--terminate-at-end", is_flag=True, help="End when the Stream has no more.")
 async def subscribe(subjects: tuple[str, ...], **given: Any) -> None:
     """Receive messages until Ctrl-C, --count or --wait.
@@ -57,38 +76,91 @@ async def subscribe(subjects: tuple[str, ...], **given: Any) -> None:
             raise UsageError(
                 "nothing to subscribe to", "give subjects, --inbox, or --stream with --all or --last"
             )
-        show = _Show(given)
+        counted = _counted(subjects, given, stored)
+        show = MessageView(given)
+        take = show.message if counted is None else counted.add
+        if stored:
+            messages = _stored(connection, subjects, given, stored)
+        elif given["match_replies"]:
+            matcher = ReplyMatcher(_inboxes(connection), take, show.reply)
+            heard = _live(connection, (*subjects, matcher.inboxes), given)
+            messages, take = matcher.matched(heard), matcher.show
+        else:
+            messages = _live(connection, subjects, given)
+        reading = _read(messages, given, take)
         with contextlib.suppress(asyncio.CancelledError, KeyboardInterrupt):
-            messages = (
-                _stored(connection, subjects, given, stored) if stored else _live(connection, subjects, given)
-            )
-            async for message in messages:
-                more = show.message(message)
-                if given["durable"]:
-                    await message.ack()
-                if not more:
-                    return
+            await (reading if counted is None else counted.beside(reading))
+
+
+def _inboxes(connection: NatsConnection) -> str:
+    return f"{connection.profile.text('inbox_prefix') or '_INBOX'}.>"
+
+
+def _counted(subjects: tuple[str, ...], given: dict[str, Any], stored: dict[str, Any]) -> Counted | None:
+    """Return what counts the messages instead of showing them, if that is wanted."""
+    if given["timestamp"] and given["delta_time"]:
+        raise UsageError("--timestamp and --delta-time exclude each other")
+    if stored and given["match_replies"]:
+        raise UsageError("cannot enable --match-replies for JetStream streams")
+    if not (given["graph"] or given["report_subjects"] or given["report_subscriptions"]):
+        return None
+    from .subject_report import RateGraph, SubjectReport
+
+    if given["match_replies"]:
+        raise UsageError("--match-replies shows messages: it does not go with --graph or a report")
+    if given["graph"]:
+        if stored:
+            raise UsageError("--graph does not go with the flags of Streams", "'stream graph' plots a Stream")
+        return RateGraph(subjects)
+    return SubjectReport(given["report_top"], by_subscription=given["report_subscriptions"])
+
+
+async def _read(
+    messages: AsyncIterator[tuple[str, Any]], given: dict[str, Any], take: Callable[[str, Any], object]
+) -> None:
+    """Hand each wanted message to `take`, until --count is reached or the messages end."""
+    from ...protocol.subject import matches
+
+    seen = 0
+    async for pattern, message in messages:
+        wanted = not any(matches(ignored, message.subject) for ignored in given["ignored"])
+        if wanted:
+            seen += 1
+            take(pattern, message)
+        if given["durable"]:
+            await message.ack()
+        elif wanted and given["ack"] and message.reply.startswith("$JS.ACK."):
+            await message.respond(b"")
+        if given["count"] and seen >= given["count"]:
+            return
 
 
 async def _live(
     connection: NatsConnection, subjects: tuple[str, ...], given: dict[str, Any]
-) -> AsyncIterator[Any]:
+) -> AsyncIterator[tuple[str, Any]]:
     import nats.errors
 
     received: asyncio.Queue[Any] = asyncio.Queue()
+
+    def putting(pattern: str) -> Callable[[Any], Awaitable[None]]:
+        async def put(message: Any) -> None:
+            received.put_nowait((pattern, message))
+
+        return put
+
     for subject in subjects:
         try:
-            await connection.nc.subscribe(subject, given["queue"], cb=received.put)
+            await connection.nc.subscribe(subject, given["queue"], cb=putting(subject))
         except nats.errors.BadSubjectError as error:
             raise UsageError(f'could not subscribe to "{subject}": {error}') from None
     await connection.nc.flush(connection.timeout)
     group = f' in group "{given["queue"]}"' if given["queue"] else ""
     _say(given, f"Subscribing on {', '.join(subjects)}{group}")
     while True:
-        message = await _within(received, given["wait"])
-        if message is None:
+        found = await _within(received, given["wait"])
+        if found is None:
             return
-        yield message
+        yield found
 
 
 async def _within(received: asyncio.Queue[Any], wait: int) -> Any | None:
@@ -122,15 +194,20 @@ def _start_policy(given: dict[str, Any]) -> dict[str, Any]:
         raise UsageError(
             "a Stream can be read from one place only", "give one of --all, --new, --last, --since, …"
         )
-    if not chosen and (given["stream"] or given["durable"]):
+    if not chosen and (given["stream"] or given["durable"] or given["direct"]):
         return {"deliver_policy": "all"}
     return chosen[0] if chosen else {}
 
 
 async def _stored(
     connection: NatsConnection, subjects: tuple[str, ...], given: dict[str, Any], start: dict[str, Any]
-) -> AsyncIterator[Any]:
-    stream = given["stream"] or await _stream_of(connection, subjects)
+) -> AsyncIterator[tuple[str, Any]]:
+    stream = given["stream"] or await connection.js.stream_of(subjects[0])
+    info = await connection.js.stream_info(stream)
+    if is_direct(info, given):
+        async for direct in _directly(connection, info, subjects, given, start):
+            yield "", direct
+        return
     received: asyncio.Queue[Any] = asyncio.Queue()
     ask: Callable[[], Awaitable[None]] | None = None
     if given["durable"]:
@@ -151,9 +228,27 @@ async def _stored(
         if (message.headers or {}).get("Status"):
             await _control(connection, message)
             continue
-        yield message
+        yield "", message
         if given["terminate_at_end"] and message.metadata.num_pending == 0:
             return
+
+
+async def _directly(
+    connection: NatsConnection,
+    info: dict[str, Any],
+    subjects: tuple[str, ...],
+    given: dict[str, Any],
+    start: dict[str, Any],
+) -> AsyncIterator[DirectMessage]:
+    if len(subjects) > 1:
+        raise UsageError("cannot perform direct gets from multiple subjects")
+    where = subjects[0] if subjects else ">"
+    stream = info["config"]["name"]
+    policy = start["deliver_policy"]
+    _say(given, f"Subscribing to JetStream Stream (direct) {stream} subject {where} ({policy})")
+    reader = DirectGetReader(connection, info, where, start)
+    async for message in reader.messages(to_end=given["terminate_at_end"], wait=given["wait"] / SECOND):
+        yield message
 
 
 async def _control(connection: NatsConnection, message: Any) -> None:
@@ -162,14 +257,6 @@ async def _control(connection: NatsConnection, message: Any) -> None:
         raise RefusedError(f"the Consumer refuses: {message.headers.get('Description', '409')}")
     if message.headers.get("Status") == "100" and message.reply:
         await connection.nc.publish(message.reply)
-
-
-async def _stream_of(connection: NatsConnection, subjects: tuple[str, ...]) -> str:
-    found = (await connection.js.request("STREAM.NAMES", {"subject": subjects[0]})).get("streams") or []
-    if len(found) != 1:
-        what = "no Stream" if not found else f"{len(found)} Streams ({', '.join(found)})"
-        raise NotFoundError(f"{what} found for subject {subjects[0]}", "name the Stream with --stream")
-    return str(found[0])
 
 
 async def _push(
@@ -225,54 +312,3 @@ async def _pull(
 def _say(given: dict[str, Any], text: str) -> None:
     if not given["raw"]:
         render.log(text)
-
-
-class _Show:
-    """Shows messages as the flags demand; `message` returns False after the last one wanted."""
-
-    def __init__(self, given: dict[str, Any]) -> None:
-        self.given = given
-        self.ignored = given["ignored"]
-        self.seen = 0
-        if given["dump"]:
-            Path(given["dump"]).mkdir(parents=True, exist_ok=True)
-
-    def message(self, message: Any) -> bool:
-        """Show a message; return whether more are wanted."""
-        from ...protocol.subject import matches
-
-        if any(matches(pattern, message.subject) for pattern in self.ignored):
-            return True
-        self.seen += 1
-        given = self.given
-        if given["dump"]:
-            (Path(given["dump"]) / str(self.seen)).write_bytes(message.data)
-        elif given["raw"]:
-            show_body(message.data, given["translate"], message.subject)
-        elif given["subjects_only"]:
-            render.show(message.subject)
-        else:
-            self._whole(message)
-        return not given["count"] or self.seen < given["count"]
-
-    def _whole(self, message: Any) -> None:
-        stamp = f" @ {datetime.now().astimezone():%H:%M:%S.%f}" if self.given["timestamp"] else ""
-        render.show(f"[#{self.seen}]{stamp} Received {_described(message)}")
-        lines = header_lines(message)
-        if lines:
-            render.show(lines)
-        if not self.given["headers_only"]:
-            show_body(message.data, self.given["translate"], message.subject)
-        render.show("\n")
-
-
-def _described(message: Any) -> str:
-    if message.reply.startswith("$JS.ACK."):
-        facts = message.metadata
-        moment = facts.timestamp.astimezone()
-        return (
-            f"JetStream message: stream: {facts.stream} seq: {facts.sequence.stream} / "
-            f"pending: {facts.num_pending} / subject: {message.subject} / time: {moment:%Y-%m-%d %H:%M:%S}"
-        )
-    answer = f' with reply "{message.reply}"' if message.reply else ""
-    return f'on "{message.subject}"{answer}'

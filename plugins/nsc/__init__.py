@@ -54,6 +54,7 @@ nsc = NscGroup(
                 ("validate", "validate:validate", "Validate the operator, its accounts and users", ()),
             ],
         ),
+        CommandRow("test", f"{HERE}.test:test", "Pages and tables of the commands themselves", hidden=True),
         CommandRow("fix", f"{HERE}.fix:fix", "Rebuild stores from loose files", hidden=True),
         CommandRow(
             "migrate", f"{HERE}.migrate:migrate", "Bring accounts of another operator here", hidden=True

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import click
+from click.core import ParameterSource
 
 from ...cli.command import Command, CommandGroup
 from ...cli.errors import CliError, ExitCode
@@ -153,7 +154,7 @@ def _failed(error: IdentityError | CliError) -> click.exceptions.Exit:
     return end
 
 
-class Bare(click.Option):
+class BareOption(click.Option):
     """An option whose value may be left out, as in `--bearer`, `--bearer=false` and `--count=3`.
 
     A value must be attached with `=`.
@@ -168,7 +169,20 @@ class Bare(click.Option):
 
 def switch(*names: str, default: bool | None = False, text: str, **more: Any) -> Callable[..., Any]:
     """Return an option that is true or false; with `default=None` it can be seen whether it was given."""
-    return click.option(*names, cls=Bare, type=click.BOOL, default=default, metavar="", help=text, **more)
+    return click.option(
+        *names, cls=BareOption, type=click.BOOL, default=default, metavar="", help=text, **more
+    )
+
+
+def options_of(*decorators: Callable[..., Any]) -> list[click.Parameter]:
+    """Return the options that these decorators would add to a command, for a group."""
+
+    def command() -> None:
+        """Take the options."""
+
+    for decorator in reversed(decorators):
+        decorator(command)
+    return list(reversed(getattr(command, "__click_params__", [])))
 
 
 def listed(*names: str, text: str, **more: Any) -> Callable[..., Any]:
@@ -205,10 +219,10 @@ def _globals(taken: set[str]) -> list[click.Option]:
 
     made = [
         option("private-key", "-K", "Key that signs: a role, a public key, a seed, or a file", metavar="KEY"),
-        option("interactive", "-i", "Ask for what is not given", cls=Bare, type=click.BOOL),
+        option("interactive", "-i", "Ask for what is not given", cls=BareOption, type=click.BOOL),
         option("all-dirs", "-H", "Directory of configuration, stores and keys together", metavar="DIR"),
         *(option(name, "", text, metavar="DIR") for name, text in _DIRS.items()),
-        option("json", "", "Tell what was done as JSON", cls=Bare, type=click.BOOL),
+        option("json", "", "Tell what was done as JSON", cls=BareOption, type=click.BOOL),
     ]
     return [one for one in made if one is not None]
 
@@ -247,7 +261,7 @@ def _filled(word: str, options: dict[str, click.Option]) -> tuple[list[str], boo
     """Return (a long option, with its value if that can be left out; whether the next word is its value)."""
     name, equals, _ = word.partition("=")
     known = options.get(name)
-    if isinstance(known, Bare):
+    if isinstance(known, BareOption):
         return [word if equals else f"{name}={known.bare}"], False
     return [word], known is not None and not equals and not known.is_flag
 
@@ -259,7 +273,7 @@ def _letters(word: str, options: dict[str, click.Option]) -> tuple[list[str], bo
     letters = name[1:]
     for at, letter in enumerate(letters):
         known = options.get(f"-{letter}")
-        if not isinstance(known, Bare):
+        if not isinstance(known, BareOption):
             rest = word[1 + at :]
             if rest[1:2] == "=":
                 return [*done, f"-{letter}", rest[2:]], False
@@ -309,10 +323,19 @@ class NscGroup(CommandGroup):
         return super().parse_args(ctx, _spelled_out(args, self.get_params(ctx), whole=False))
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the sub command; without one, show the help, as nsc does."""
+        """Run the sub command; without one, show the help, as nsc does.
+
+        What the group's own flags say becomes the default of the same flags of the sub command.
+        """
         if not ctx.args and not ctx._protected_args:
             click.echo(ctx.get_help())
             return None
+        given = {
+            name: value
+            for name, value in ctx.params.items()
+            if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        }
+        ctx.default_map = {self.aliases.get(word, word): given for word in ctx._protected_args}
         return super().invoke(ctx)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

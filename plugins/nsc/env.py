@@ -8,13 +8,14 @@ from pathlib import Path
 import click
 
 from ...cli import render
+from ...cli.output import terminal
 from ...keys.errors import WorkspaceError
 from ...keys.folders.locations import CONFIG_VARIABLE, CWD_ONLY, KEYS_VARIABLE, NO_GIT_IGNORE, NscDirectories
 from ...keys.workspace.report import short
 from ...keys.workspace.workspace import Workspace
 from . import completion
 from .command import NscCommand, open_workspace, run
-from .table import Table
+from .table import TextTable
 
 
 @click.command(cls=NscCommand)
@@ -64,7 +65,7 @@ def _document(workspace: Workspace) -> dict[str, object]:
 
 def _table(workspace: Workspace) -> str:
     context = workspace.context
-    table = Table("NSC Environment", ("Setting", "Set", "Effective Value"))
+    table = TextTable("NSC Environment", ("Setting", "Set", "Effective Value"))
     for variable, words in (
         ("XDG_CONFIG_HOME", os.environ.get("XDG_CONFIG_HOME", "")),
         ("XDG_DATA_HOME", os.environ.get("XDG_DATA_HOME", "")),
@@ -94,4 +95,4 @@ def _table(workspace: Workspace) -> str:
         ("Root CAs to trust", f"File: {authorities}" if authorities else "Default: System Trust Store"),
     ):
         table.row(label, "", value)
-    return table.render()
+    return table.render(terminal.width())

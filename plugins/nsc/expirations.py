@@ -12,7 +12,7 @@ from ...keys.workspace.expirations import TokenExpiry
 from ...keys.workspace.expirations import expirations as found_expirations
 from ...keys.workspace.flag_values import moment, relative
 from .command import NscCommand, open_workspace, run, switch
-from .table import Table
+from .table import TextTable
 
 
 @click.command(cls=NscCommand)
@@ -34,7 +34,7 @@ def expirations(within: str, skip: bool, as_json: bool) -> None:
         }
         click.echo(json.dumps(report, indent=2, ensure_ascii=False))
         return
-    table = Table(f"Expiration Report ({_when(threshold, now)})", ("Expired", "Resource", "Expiration"))
+    table = TextTable(f"Expiration Report ({_when(threshold, now)})", ("Expired", "Resource", "Expiration"))
     for one in found:
         state = "ERR" if one.error else "Yes" if one.expired else "Soon" if one.soon else "No"
         ends = f"{_stamp(one.expires)} - {_when(one.expires, now)}" if one.expires else "Never"

@@ -18,7 +18,7 @@ from ...keys.workspace.edits import Dates, SigningKeys, Tags
 from ...keys.workspace.flag_values import moment, size
 from ...keys.workspace.permissions import PermissionEdits, UserEdits
 from ...protocol import duration
-from .command import Bare, listed, switch
+from .command import BareOption, listed, switch
 
 _LIST = "comma separated list or option can be specified multiple times"
 _SPANS = "yyyy-mm-dd, #m(inutes), #h(ours), #d(ays), #w(eeks), #M(onths), #y(ears)"
@@ -58,14 +58,14 @@ def permission_options(what: str = "permissions", *, remove: bool = False) -> De
     options += [
         click.option(
             "--allow-pub-response",
-            cls=Bare,
+            cls=BareOption,
             bare="1",
             type=int,
             default=None,
             metavar="",
             help=f"{what} to publish to reply subjects, one answer or --allow-pub-response=n",
         ),
-        click.option("--max-responses", cls=Bare, bare="1", type=int, default=None, hidden=True),
+        click.option("--max-responses", type=int, default=None, hidden=True),
         click.option(
             "--response-ttl",
             default="",

@@ -11,11 +11,11 @@ from ...cli.errors import ExitCode
 from ...keys import Workspace
 from ...keys.workspace.flag_values import date, moment, relative
 from ...keys.workspace.servers.status import AccountStatus, StatusResult
-from ...keys.workspace.servers.status import status as told_status
+from ...keys.workspace.servers.status import status as reported_status
 from . import completion
 from .command import NscCommand, open_workspace, run, switch
 from .server_flags import reach, system_flags, timeout_flag
-from .table import Table
+from .table import TextTable
 
 
 @click.command(cls=NscCommand)
@@ -44,7 +44,9 @@ async def status(
     Needs servers with a NATS based resolver. What is in use tells servers apart that hold different JWTs.
     """
     workspace = open_workspace()
-    found = await told_status(workspace, accounts, reach(given, url), soon=moment(within, workspace.now()))
+    found = await reported_status(
+        workspace, accounts, reach(given, url), soon=moment(within, workspace.now())
+    )
     shown = [row for row in found.accounts if not differences or _remarkable(row)]
     if run().json:
         click.echo(json.dumps(_document(found, shown), indent=2, ensure_ascii=False))
@@ -65,7 +67,7 @@ def _show(workspace: Workspace, found: StatusResult, shown: list[AccountStatus])
         click.echo(f"{len(found.accounts)} accounts on {len(found.servers)} servers are as in the store")
         return
     columns = ("Server", "Account", "State", "Issued", "Expires", "JWT ID", "Note")
-    table = Table(f'Accounts of operator "{workspace.store().name}" on its servers', columns)
+    table = TextTable(f'Accounts of operator "{workspace.store().name}" on its servers', columns)
     before = ""
     for row in shown:
         if before and row.server != before:

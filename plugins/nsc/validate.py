@@ -13,7 +13,7 @@ from ...keys.workspace.validation import Validation, validate_file
 from ...keys.workspace.validation import validate as validated
 from . import completion, current_entities
 from .command import NscCommand, open_workspace, run, switch
-from .table import Table
+from .table import TextTable
 
 
 @click.command(cls=NscCommand)
@@ -53,7 +53,7 @@ async def _validated(everything: bool, account: str, file: str) -> Validation:
 
 
 def _table(finding: TokenIssues) -> str:
-    table = Table(f'{finding.kind.title()} "{finding.name}"')
+    table = TextTable(f'{finding.kind.title()} "{finding.name}"')
     if not len(finding.issues):
         table.row("No issues found")
         return table.render()

@@ -9,6 +9,7 @@ import click
 from ...cli import document, output
 from ...cli.command import Command
 from ...cli.connection import connect
+from ...cli.proposal import in_hint
 from ...cli.setting import flags
 from ...protocol.api.stream import StreamConfig
 from ...protocol.buckets.config import ObjectStoreConfig
@@ -28,7 +29,9 @@ async def add(bucket: str, **given: Any) -> None:
     apply_shared(config, given)
     stream = stream_config(config)
     async with connect() as connection:
-        page.show_bucket(await create_stream(connection, stream, f"'object edit {bucket}' changes it"))
+        page.show_bucket(
+            await create_stream(connection, stream, f"{in_hint(f'object edit {bucket}')} changes it")
+        )
 
 
 @click.command(cls=Command)

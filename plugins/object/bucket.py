@@ -16,12 +16,13 @@ from ...cli.connection import NatsConnection
 from ...cli.errors import CliError, NotFoundError, RemoteError, close_matches, warn
 from ...cli.messages import StoredMessage
 from ...cli.ordered_consumer import OrderedConsumer
+from ...cli.proposal import in_hint
 from ...protocol.buckets import object_store
 from ...protocol.buckets.key_value import update_headers
 from ...protocol.buckets.object_store import ObjectInfo
 from ...protocol.errors import ApiError
 from ..kv.bucket import BUCKET_FULL, HEARTBEAT, LAST, WRONG_REVISION
-from ..kv.lookup import BucketKind, stream_of, validated
+from ..kv.lookup import BucketKind, stream_of, validated, while_looking_around
 
 Info = dict[str, Any]
 
@@ -32,7 +33,7 @@ ATTEMPTS = 5  # to replace an entry that others replace, too
 LINKS = 8  # that are followed, one to the next
 
 
-class Bucket:
+class ObjectBucket:
     """An open bucket; make it with `open_bucket`.
 
     info: the STREAM.INFO of its stream.
@@ -68,13 +69,25 @@ class Bucket:
             raise NotFoundError("nats: object not found", f"{name} was deleted")
         near = ""
         if self.info["state"].get("num_subjects", 0) <= 2000:  # more take longer than the hint is worth
-            near = close_matches(name, [each.name for each in await self.entries() if not each.deleted])
-        raise NotFoundError("nats: object not found", near, f"'object ls {self.name}' shows those there are")
+            async with while_looking_around():
+                near = close_matches(name, [each.name for each in await self.entries() if not each.deleted])
+        raise NotFoundError(
+            "nats: object not found", near, f"{in_hint(f'object ls {self.name}')} shows those there are"
+        )
 
     async def entries(self) -> list[ObjectInfo]:
-        """Return all entries, also those of deleted objects, in the order in which they were written."""
+        """Return all entries, also those of deleted objects, in the order in which they were written.
+
+        Warns of messages that are no entries.
+        """
+        found = []
         async with self.reader(LAST) as reader:
-            return [read_entry(message) async for message in reader.until_end()]
+            async for message in reader.until_end():
+                try:
+                    found.append(read_entry(message))
+                except CliError as error:
+                    warn(" ".join((error.message, *error.hints)))
+        return found
 
     def reader(self, start: dict[str, Any], patience: float | None = 30.0) -> OrderedConsumer:
         """Return a reader of the entries, from `start` on."""
@@ -169,12 +182,12 @@ def object_document(entry: ObjectInfo) -> bytes:
     return json.dumps(entry.replace(mtime=0).to_json(), separators=(",", ":"), ensure_ascii=False).encode()
 
 
-async def open_bucket(connection: NatsConnection, name: str) -> Bucket:
+async def open_bucket(connection: NatsConnection, name: str) -> ObjectBucket:
     """Open a bucket; without a name it is chosen on the terminal. Raises CliError if there is none."""
-    return Bucket(connection, await stream_of(connection, name, OBJECT_STORE))
+    return ObjectBucket(connection, await stream_of(connection, name, OBJECT_STORE))
 
 
-async def linked(bucket: Bucket, name: str) -> tuple[Bucket, ObjectInfo]:
+async def linked(bucket: ObjectBucket, name: str) -> tuple[ObjectBucket, ObjectInfo]:
     """Return the object of a name and its bucket; links are followed to the object they point to."""
     for _ in range(LINKS):
         found = await bucket.existing(name)

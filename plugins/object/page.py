@@ -10,7 +10,7 @@ from ...protocol.buckets import object_store
 from ...protocol.buckets.naming import BucketError
 from ...protocol.buckets.object_store import DIGEST, ObjectInfo
 from ..kv.lookup import local_time
-from ..kv.page import Pairs, metadata, page_of, placement, servers, truth
+from ..kv.page import Pairs, metadata, placement, servers, truth
 from ..kv.text import moment
 from ..stream.info import plain
 from ..stream.page import STORAGE
@@ -39,7 +39,7 @@ def show_bucket(info: Info, *, before: str = "") -> None:
     for _, pairs in metadata(info):
         rows += [("" if at else "Metadata", f"{key}: {value}") for at, (key, value) in enumerate(pairs)]
     title = f"Information for Object Store Bucket {name} created {local_time(info['created'])}"
-    text = page_of(title, [("Configuration", rows), *servers(info)])
+    text = render.page(title, [("Configuration", rows), *servers(info)])
     output.show_page({"bucket": name, **plain(info)}, before + text, name=name)
 
 
@@ -67,7 +67,7 @@ def object_page(entry: ObjectInfo, bucket: str) -> str:
     sections = [("", rows)]
     if entry.metadata:
         sections.append(("Metadata", [*sorted(entry.metadata.items())]))
-    return page_of(f"Object information for {bucket} > {clean(entry.name)}", sections)
+    return render.page(f"Object information for {bucket} > {clean(entry.name)}", sections)
 
 
 def _digest(written: str) -> str:

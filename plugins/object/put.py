@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import posixpath
 import sys
 from contextlib import ExitStack
@@ -13,13 +14,17 @@ import click
 from ...cli import output, prompt, render
 from ...cli.command import FORCE, Command
 from ...cli.connection import connect
-from ...cli.errors import NotFoundError, RefusedError, UsageError
+from ...cli.errors import NotFoundError, RefusedError, UnavailableError, UsageError, warn
+from ...cli.proposal import in_hint
 from ...protocol.buckets.object_store import CHUNK_SIZE, MAX_CHUNK_SIZE, ObjectInfo, ObjectOptions
 from ..messaging.body import parse_headers
 from . import page
-from .bucket import BUCKET, Bucket, open_bucket
+from .bucket import BUCKET, ObjectBucket, open_bucket
 from .progress import progress
-from .transfer import pieces_of, upload
+from .transfer import Advance, pieces_of, upload
+
+ATTEMPTS = 3
+RETRY_WAIT = 2.0  # seconds: a cluster elects a leader within one or two
 
 
 @click.command(cls=Command)
@@ -59,9 +64,34 @@ async def put(
             if parsed:
                 entry.extra["headers"] = parsed
             with progress(shown and not connection.js.trace, name, total) as advance:
-                stored = await upload(store, entry, pieces_of(stream, size), advance)
+                stored = await _stored(store, entry, stream, advance)
             found, _ = await store.entry(name)
     page.show_object(found or stored, bucket)
+
+
+async def _stored(store: ObjectBucket, entry: ObjectInfo, stream: BinaryIO, advance: Advance) -> ObjectInfo:
+    """Store an object. What fails for a moment, such as a change of the leader, has a file sent again."""
+    assert entry.options is not None
+    begin = stream.tell() if stream.seekable() else None
+    sent = 0
+
+    def counted(size: int) -> None:
+        nonlocal sent
+        sent += size
+        advance(size)
+
+    for _ in range(1 if begin is None else ATTEMPTS - 1):
+        try:
+            return await upload(store, entry, pieces_of(stream, entry.options.max_chunk_size), counted)
+        except UnavailableError as error:
+            if begin is None:
+                raise
+            warn(f"{error.message}: {entry.name} is sent again from its beginning")
+        await asyncio.sleep(RETRY_WAIT)
+        stream.seek(begin)
+        advance(-sent)
+        sent = 0
+    return await upload(store, entry, pieces_of(stream, entry.options.max_chunk_size), counted)
 
 
 def clean(name: str) -> str:
@@ -82,7 +112,7 @@ def _opened(file: str, opened: ExitStack) -> tuple[BinaryIO, int | None]:
     return opened.enter_context(path.open("rb")), path.stat().st_size if path.is_file() else None
 
 
-def _chunk_size(store: Bucket, given: int) -> int:
+def _chunk_size(store: ObjectBucket, given: int) -> int:
     """Return the size of the chunks: the one given, or the usual one as far as the server takes it."""
     limit: int = store.connection.nc.max_payload
     what = "a message of this server"
@@ -93,17 +123,17 @@ def _chunk_size(store: Bucket, given: int) -> int:
     return given or min(CHUNK_SIZE, limit)
 
 
-def _fits(store: Bucket, total: int | None) -> None:
+def _fits(store: ObjectBucket, total: int | None) -> None:
     """Raise CliError for a file that is larger than the bucket may become."""
     limit = int(store.config.get("max_bytes", -1))
     if total is not None and 0 < limit < total:
         raise RefusedError(
             f"the file has {render.size(total)}, and {store.name} holds {render.size(limit)} at most",
-            f"'object edit {store.name} --max-bucket-size' changes that",
+            f"{in_hint(f'object edit {store.name} --max-bucket-size')} changes that",
         )
 
 
-async def _replaced(store: Bucket, name: str) -> bool:
+async def _replaced(store: ObjectBucket, name: str) -> bool:
     """Return whether the object may be stored: there is none of that name, or it may be replaced."""
     found, _ = await store.entry(name)
     if found is None or found.deleted:

@@ -10,7 +10,7 @@ from ...cli.connection import connect
 from ...cli.errors import RemoteError, UsageError
 from ...cli.output.layout import clean
 from . import page
-from .bucket import BUCKET, Bucket, open_bucket
+from .bucket import BUCKET, ObjectBucket, open_bucket
 
 
 @click.command("del", cls=Command)
@@ -32,7 +32,7 @@ async def delete(bucket: str, name: str | None, force: bool) -> None:
             render.show("Skipping delete")
 
 
-async def _delete_object(store: Bucket, name: str, force: bool) -> None:
+async def _delete_object(store: ObjectBucket, name: str, force: bool) -> None:
     entry = await store.existing(name, deleted=force)
     question = f"Delete {render.size(entry.size)} byte file {store.name} > {clean(name)}?"
     if not await prompt.sure(question, forced=force):

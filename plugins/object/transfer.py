@@ -18,18 +18,18 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 from ...cli import messages, render
-from ...cli.errors import CliError, RemoteError, UnavailableError
+from ...cli.errors import CliError, ExitCode, RemoteError, UnavailableError, warn
 from ...cli.ordered_consumer import OrderedConsumer
 from ...protocol.buckets import object_store
 from ...protocol.buckets.object_store import Digest, ObjectInfo
 from ...protocol.identifier import new_id
 from ..kv.lookup import validated
-from .bucket import Bucket
+from .bucket import ObjectBucket
 
 WINDOW = 8 * 1024 * 1024  # bytes sent and not acknowledged yet
 PATIENCE = 30.0  # seconds without any acknowledgement
-LOOK = 0.5  # seconds between looks at the connection
-CLEANUP_SECONDS = 5.0
+INTERVAL = 0.5  # seconds between looks at the connection
+CLEANUP_SECONDS = 10.0
 HEARTBEAT = 2.0
 
 Advance = Callable[[int], object]  # called with the number of bytes of each piece
@@ -38,7 +38,7 @@ Advance = Callable[[int], object]  # called with the number of bytes of each pie
 class ChunkWriter:
     """Publishes the chunks of one object in order, and waits for their acknowledgements."""
 
-    def __init__(self, bucket: Bucket, nuid: str) -> None:
+    def __init__(self, bucket: ObjectBucket, nuid: str) -> None:
         self.chunks = 0
         self._bucket = bucket
         self._nuid = nuid
@@ -94,7 +94,7 @@ class ChunkWriter:
                     f"nats: timeout: no chunk was acknowledged for {patience:g}s", "the object was not stored"
                 )
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), LOOK)
+                await asyncio.wait_for(self._changed.wait(), INTERVAL)
 
     def _cut(self, reason: str = "") -> UnavailableError:
         return UnavailableError(
@@ -119,28 +119,54 @@ class ChunkWriter:
         self._waiting -= self._sent.pop(message.subject, 0)
         self._changed.set()
 
-    async def abandon(self) -> None:
-        """Remove what was stored. Messages of one connection are stored in order: first wait for one more."""
-        if not self.chunks:
-            return
+    async def settled(self) -> bool:
+        """Wait until nothing that was sent is on its way any more; return False if that cannot be known.
+
+        What one connection publishes is stored in order: once a message is acknowledged, all before it are.
+        """
         from nats.errors import Error
 
-        last = f"{self._inbox}.last"
-        with suppress(OSError, Error, CliError, TimeoutError):
+        mark = self._nuid + "end"
+        reply = f"{self._inbox}.{mark}"
+        with suppress(OSError, Error, TimeoutError):
             async with asyncio.timeout(CLEANUP_SECONDS):
-                self._sent[last] = 0
-                await self._bucket.connection.nc.publish(self._subject, b"", last)
-                while last in self._sent:
+                self._sent[reply] = 0
+                await self._bucket.connection.nc.publish(
+                    object_store.chunk_subject(self._bucket.name, mark), b"", reply
+                )
+                while reply in self._sent:
                     self._changed.clear()
                     await self._changed.wait()
-        with suppress(CliError):
-            await self._bucket.purge(self._nuid)
+            await self._purge(mark)
+            return True
+        return False
+
+    async def abandon(self) -> None:
+        """Remove what was stored."""
+        if self.chunks:
+            await self.settled()
+            if not await self._purge(self._nuid):
+                warn(f"chunks that belong to nothing are left on {self._subject}")
+
+    async def _purge(self, nuid: str) -> bool:
+        """Remove chunks; while there is no leader, try again for a while. Return whether they are gone."""
+        began = time.monotonic()
+        while True:
+            try:
+                await self._bucket.purge(nuid)
+            except CliError as error:
+                late = time.monotonic() - began > CLEANUP_SECONDS
+                if late or error.exit_code is not ExitCode.UNAVAILABLE:
+                    return False
+                await asyncio.sleep(INTERVAL)
+            else:
+                return True
 
 
 async def upload(
-    bucket: Bucket, entry: ObjectInfo, pieces: AsyncIterator[bytes], advance: Advance
+    bucket: ObjectBucket, entry: ObjectInfo, pieces: AsyncIterator[bytes], advance: Advance
 ) -> ObjectInfo:
-    """Store an object and return its entry.
+    """Store an object and return its entry. Raises UnavailableError if another attempt may succeed.
 
     entry: its name and what belongs to it; size, digest and the like are filled in here.
     pieces: the data, each piece one chunk.
@@ -165,11 +191,22 @@ async def upload(
         await writer.abandon()
         raise
     except CliError as error:
-        stored, _ = await bucket.entry(entry.name, from_leader=True)
-        if stored is None or stored.nuid != entry.nuid:
-            await writer.abandon()
-            raise CliError(f"{entry.name} was not stored: {error.message}", *error.hints) from None
+        await _resolve(bucket, entry, writer, error)
     return entry
+
+
+async def _resolve(bucket: ObjectBucket, entry: ObjectInfo, writer: ChunkWriter, error: CliError) -> None:
+    """Find out whether an entry was stored that nobody acknowledged. Raises CliError if it was not."""
+    unknown = CliError(f"whether {entry.name} was stored is unknown: {error.message}", *error.hints)
+    if not await writer.settled():
+        raise unknown
+    try:
+        found, _ = await bucket.entry(entry.name, from_leader=True)
+    except CliError:
+        raise unknown from None
+    if found is None or found.nuid != entry.nuid:
+        await writer.abandon()
+        raise UnavailableError(f"{entry.name} was not stored: {error.message}", *error.hints)
 
 
 async def pieces_of(stream: BinaryIO, size: int) -> AsyncIterator[bytes]:
@@ -215,7 +252,7 @@ async def _readable(descriptor: int) -> None:
 
 
 async def download(
-    bucket: Bucket, entry: ObjectInfo, write: Callable[[bytes], object], advance: Advance
+    bucket: ObjectBucket, entry: ObjectInfo, write: Callable[[bytes], object], advance: Advance
 ) -> None:
     """Hand the data of an object to `write`, piece by piece. Raises CliError if they are not all of it."""
     digest, size = Digest(), 0

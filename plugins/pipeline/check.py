@@ -31,7 +31,7 @@ def check(file: Path, trigger: str, connect: bool, as_json: bool) -> None:
     Mistakes are told with their line and column. Exit code 0: it can be run.
     """
     try:
-        from ...pipeline.declared.problem import DocumentError
+        from ...documents.problem import DocumentError
     except ImportError as error:
         raise documents.lacking(error) from None
     try:
@@ -60,7 +60,7 @@ def check(file: Path, trigger: str, connect: bool, as_json: bool) -> None:
 def _findings(loaded: LoadedDocument) -> list[StreamCheck]:
     from ...pipeline.declared import stream_checks
 
-    return stream_checks.look(loaded)
+    return stream_checks.check(loaded)
 
 
 def _document(loaded: LoadedDocument, findings: list[StreamCheck], connect: bool) -> dict[str, Any]:

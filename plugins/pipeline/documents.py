@@ -11,8 +11,8 @@ from ...cli import context, flags, profile
 from ...cli.errors import CliError, NotFoundError
 
 if TYPE_CHECKING:
+    from ...documents.problem import DocumentError
     from ...pipeline.declared.options import Overlay
-    from ...pipeline.declared.problem import DocumentError
     from ...pipeline.declared.reading import LoadedDocument
 
 INSTALL = "pip install 'pyjs[spark]'"
@@ -81,8 +81,8 @@ def lacking(error: ImportError) -> CliError:
 
 def playable(loaded: LoadedDocument) -> None:
     """Raise DocumentError for what the document's session cannot do."""
+    from ...documents.problem import DocumentError
     from ...pipeline.declared import engine
-    from ...pipeline.declared.problem import DocumentError
 
     problems = engine.problems(loaded)
     if problems:

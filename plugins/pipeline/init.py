@@ -102,8 +102,8 @@ def _connection() -> tuple[tuple[str, str], ...]:
 
 
 def _write(file: Path, text: str) -> None:
+    from ...documents.problem import DocumentError
     from ...pipeline.declared import reading
-    from ...pipeline.declared.problem import DocumentError
 
     try:
         reading.parse(text, file, overlay=documents.overlay())

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, Group, RenderableType
-from rich.live import Live as RichLive
+from rich.live import Live
 from rich.padding import Padding
 from rich.spinner import Spinner
 from rich.table import Table
@@ -29,7 +29,7 @@ HISTORY = 24  # batches whose rate is drawn
 COLORS = {"finished": "green", "stopped": "yellow", "interrupted": "red", "failed": "red"}
 
 
-class Live:
+class LiveDisplay:
     """The present activity of a run. It is a context manager, which has the terminal to itself meanwhile."""
 
     def __init__(self, sinks: Sequence[str], console: Console | None = None) -> None:
@@ -42,9 +42,9 @@ class Live:
         self._began = time.monotonic()
         self._over: Text | None = None
         self._spinner = Spinner("dots", style="cyan")
-        self._live = RichLive(get_renderable=self._draw, console=self.console, refresh_per_second=8)
+        self._live = Live(get_renderable=self._draw, console=self.console, refresh_per_second=8)
 
-    def __enter__(self) -> Live:
+    def __enter__(self) -> LiveDisplay:
         self._live.start()
         return self
 

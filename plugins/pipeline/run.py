@@ -72,7 +72,7 @@ def run(
     was done.
     """
     try:
-        from ...pipeline.declared.problem import DocumentError
+        from ...documents.problem import DocumentError
     except ImportError as error:
         raise documents.lacking(error) from None
     try:
@@ -160,9 +160,9 @@ def _display(document: PipelineDocument, stack: contextlib.ExitStack, *, as_json
         return JsonLines()
     if verbose or not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
         return TextLines()
-    from .live import Live
+    from .live import LiveDisplay
 
-    return stack.enter_context(Live(list(document.sinks)))
+    return stack.enter_context(LiveDisplay(list(document.sinks)))
 
 
 def _played(

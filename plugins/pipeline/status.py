@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ...cli import render
+from ...cli import output, render
 from ...cli.command import Command
 from . import runs
 
@@ -19,30 +19,28 @@ COLUMNS = ("Sink", "Batch", "Done", "Rows In", "Rows Out", "Rows/s", "Behind", "
 
 
 @click.command(cls=Command)
+@output.showing("pipeline_run")
 @click.argument("run", metavar="[RUN]", default="", shell_complete=runs.complete)
-@click.option("-j", "--json", "as_json", is_flag=True, help="Produce JSON output.")
-def status(run: str, as_json: bool) -> None:
+def status(run: str) -> None:
     """Show a run: RUN is its id (orders.3) or a pipeline, for its newest; without it the newest of all."""
     found = runs.found(run)
     batches = found.batches()
-    if as_json:
-        render.show_json(runs.document(found, batches))
-        return
-    _page(found, batches)
+    lines = _page(found, batches)
     newest = runs.last(batches)
     if newest:
         rows = [_row(batch) for batch in newest.values()]
-        render.show("\n" + render.table("Last Batches", COLUMNS, rows))
+        lines += ["", render.table("Last Batches", COLUMNS, rows)]
+    output.show_page(runs.document(found, batches), "\n".join(lines), name=found.id)
 
 
-def _page(run: PipelineRun, batches: list[Batch]) -> None:
+def _page(run: PipelineRun, batches: list[Batch]) -> list[str]:
     from ...pipeline.declared.progress import Totals
 
     facts, outcome, totals = run.facts, run.outcome, Totals.of(batches)
     started = str(facts.get("started", ""))
     state = run.state + (f", process {facts.get('pid')}" if run.state == "running" else "")
     ended = str(outcome.get("time") or "")
-    render.show(f"Run {run.id}\n")
+    lines = [f"Run {run.id}", ""]
     for label, value in (
         ("State", state),
         ("Error", str(outcome.get("error") or "")),
@@ -60,9 +58,10 @@ def _page(run: PipelineRun, batches: list[Batch]) -> None:
         ("Log", str(run.log)),
     ):
         if value:
-            render.show(render.field(label, value, WIDTH))
+            lines.append(render.field(label, value, WIDTH))
     if run.state == "crashed":
-        render.show("\nIts process ended without a word; the checkpoint is good, another run goes on there.")
+        lines += ["", "Its process ended without a word; the checkpoint is good, another run goes on there."]
+    return lines
 
 
 def _took(started: str, ended: str) -> str:

@@ -8,7 +8,7 @@ from ...cli import render
 from ...cli.errors import warn
 
 if TYPE_CHECKING:
-    from ...pipeline.declared.plan import Step
+    from ...pipeline.declared.plan import PlanStep
     from ...pipeline.declared.reading import LoadedDocument
 
 COLUMNS = ("Step", "Name", "What", "Reads")
@@ -41,6 +41,6 @@ def warn_of_unread(loaded: LoadedDocument) -> None:
             warn(f"nothing reads {step.kind} {step.name}: is the name right in the queries and in `from`?")
 
 
-def _row(step: Step) -> tuple[str, ...]:
+def _row(step: PlanStep) -> tuple[str, ...]:
     unused = "" if step.used else "nothing reads it"
     return step.kind, step.name, step.what, ", ".join(step.reads) or unused or "-"

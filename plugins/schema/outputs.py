@@ -14,7 +14,7 @@ import click
 
 from ...cli.command import Command
 from ...cli.errors import NotFoundError, close_matches
-from ...cli.output import Shape, Table, shape_of, show_page, showing
+from ...cli.output import Column, Shape, Table, shape_of, show_page, showing
 
 Schema = dict[str, Any]
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -22,6 +22,30 @@ TEXT, NUMBER, OBJECT = {"type": "string"}, {"type": "integer"}, {"type": "object
 # What is always in a document that a command shows.
 DOCUMENTS: dict[str, dict[str, Schema]] = {
     "account_details": {"account_name": TEXT},
+    "auth_account": {"name": TEXT, "claims": OBJECT},
+    "auth_export": {"name": TEXT, "subject": TEXT, "type": TEXT},
+    "auth_import": {"name": TEXT, "subject": TEXT, "account": TEXT, "type": TEXT},
+    "auth_mappings": {"mappings": {"type": "array"}},
+    "auth_operator": {"name": TEXT, "accounts": {"type": "array"}, "claims": OBJECT},
+    "auth_signing_key": {"key": TEXT, "role": TEXT, "template": OBJECT},
+    "auth_user": {"name": TEXT, "account": TEXT, "scoped": {"type": "boolean"}, "claims": OBJECT},
+    "account_info": {"user": OBJECT, "url": TEXT, "rtt": NUMBER, "server": OBJECT},
+    "audit_analysis": {
+        "type": TEXT,
+        "time": TEXT,
+        "metadata": OBJECT,
+        "checks": {"type": "array"},
+        "outcomes": OBJECT,
+    },
+    "audit_archive": {
+        "archive": TEXT,
+        "servers": NUMBER,
+        "accounts": NUMBER,
+        "streams": NUMBER,
+        "answers": NUMBER,
+        "profiles": NUMBER,
+        "failed": NUMBER,
+    },
     "consumer_info": {
         "stream_name": TEXT,
         "name": TEXT,
@@ -35,7 +59,17 @@ DOCUMENTS: dict[str, dict[str, Schema]] = {
         "num_pending": NUMBER,
     },
     "context": {"name": TEXT, "url": TEXT},
+    "counter": {"stream": TEXT, "subject": TEXT, "value": TEXT, "increment": TEXT, "sources": OBJECT},
+    "counter_value": {"stream": TEXT, "subject": TEXT, "value": TEXT, "increment": TEXT},
+    "message_trace": {
+        "subject": TEXT,
+        "delivered": {"type": "boolean"},
+        "complete": {"type": "boolean"},
+        "traces": {"type": "array"},
+    },
     "meta_group": {"leader": TEXT},
+    "pipeline_run": {"run": TEXT, "state": TEXT, "error": TEXT},
+    "purged_account": {"initiated": {"type": "boolean"}},
     "removed_peer": {"removed": OBJECT},
     "stored_message": {"subject": TEXT, "seq": NUMBER, "time": TEXT},
     "stream_info": {"config": OBJECT, "created": TEXT, "state": OBJECT},
@@ -98,8 +132,13 @@ def _of_tables(tables: tuple[Table, ...]) -> Schema:
     }
 
 
+def _of_value(column: Column) -> Schema:
+    schema = dict(column.kind.schema)
+    return {**schema, "type": [schema["type"], "null"]} if column.nullable else schema
+
+
 def _of_table(table: Table) -> Schema:
-    columns = {column.field: {"title": column.title, **column.kind.schema} for column in table.columns}
+    columns = {column.field: {"title": column.title, **_of_value(column)} for column in table.columns}
     record = {
         "type": "object",
         "properties": columns,

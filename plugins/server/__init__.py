@@ -10,6 +10,9 @@ _ROWS = (
     ("check-config", "run:check_config", "Check a configuration file", ()),
     ("cluster", "meta:cluster", "The meta group of a cluster with JetStream", ("r", "raft")),
     ("config", "reload:config", "A running server's configuration", ()),
+    ("consumer-check", "replica_check:consumer_check", "Compare the replicas of Consumers", ()),
+    ("generate", "generate:generate", "Write the configuration of servers, by questions", ("gen",)),
+    ("graph", "graph:server_graph", "How busy a server is, as plots", ()),
     ("info", "info:info", "All about one server", ("i",)),
     ("list", "listing:ls", "List the servers", ("ls",)),
     ("mappings", "mappings:mappings", "Try subject mappings", ("mapping",)),
@@ -23,6 +26,9 @@ _ROWS = (
     ("report", "report:report", "Reports on all servers", ("rep",)),
     ("request", "request:request", "What servers say of themselves, as JSON", ("req",)),
     ("run", "run:run", "Run a server in the foreground, with nats-server's flags", ()),
+    ("stream-check", "replica_check:stream_check", "Compare the replicas of Streams", ()),
+    ("topology", "topology:topology", "Servers, domains, leafs and Streams as a picture", ()),
+    ("watch", "watch:watch", "What servers and accounts do, live", ()),
 )
 
 server = CommandGroup(

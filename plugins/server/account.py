@@ -10,13 +10,20 @@ from ...cli import output, prompt, render
 from ...cli.command import FORCE, CommandGroup
 from ...cli.connection import connect
 from ...cli.errors import NotFoundError, RemoteError, UsageError
+from .archive import ARCHIVE, servers
 from .poll import poll
 
 Info = dict[str, Any]
 Pairs = list[tuple[str, object]]
 WIDTH = 24
 
-account = CommandGroup(name="account", help="Accounts, as the servers see them.")
+
+@click.group(cls=CommandGroup)
+@output.json_before
+def account() -> None:
+    """Look at accounts as the servers see them, and purge them."""
+
+
 account.add_alias("info", "i")
 
 
@@ -24,12 +31,13 @@ account.add_alias("info", "i")
 @output.showing("account_details")
 @click.argument("name", metavar="ACCOUNT")
 @click.option("--host", default="", metavar="SERVER", help="Ask the server of this name.")
+@ARCHIVE
 async def info(name: str, host: str) -> None:
     """Show an account: what it imports, exports and maps."""
     asked: Info = {"account": name}
     if host:
         asked |= {"server_name": host, "exact_match": True}
-    async with connect() as connection:
+    async with servers() as connection:
         answers = await poll(connection, "$SYS.REQ.SERVER.PING.ACCOUNTZ", asked, expect=1)
     found = (answers[0].document.get("data") or {}).get("account_detail")
     if not found:
@@ -130,6 +138,7 @@ def _export(each: Info) -> Pairs:
 
 
 @account.command("purge")
+@output.showing("purged_account")
 @click.argument("name", metavar="ACCOUNT")
 @FORCE
 async def purge(name: str, force: bool) -> None:
@@ -143,7 +152,7 @@ async def purge(name: str, force: bool) -> None:
         if not await prompt.sure(question, forced=force):
             return
         try:
-            await connection.js.request(f"ACCOUNT.PURGE.{name}")
+            answer = await connection.js.request(f"ACCOUNT.PURGE.{name}")
         except RemoteError as error:
             raise error.while_doing(f"could not purge account {name}") from None
-    render.show(f"Purge operation on account {name} initiated")
+    output.show_page(answer, f"Purge operation on account {name} initiated", name=name)

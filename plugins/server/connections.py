@@ -11,14 +11,16 @@ import click
 
 from ...cli import output, render
 from ...cli.command import Command
-from ...cli.connection import NatsConnection, connect
+from ...cli.expression import compiled
 from ...cli.output import BYTES, NAME, NUMBER, TEXT, WORD, Column, Table
+from .archive import ARCHIVE, Source, servers
 from .order import REVERSE, ordered, sorting
 from .poll import only, poll, selection
 
 Info = dict[str, Any]
 STATES = {"open": 0, "closed": 1, "all": 2}  # the numbers of these in the service
 TRAFFIC = ("In Msgs", "Out Msgs", "In Bytes", "Out Bytes")
+ADDED = {"server", "server_id", "cluster", "now", "server_info"}  # to what connz has of a connection
 FIELDS = ("in_msgs", "out_msgs", "in_bytes", "out_bytes")
 
 
@@ -40,7 +42,7 @@ CONNECTIONS = Table(
         Column("name", "Name", NAME),
         Column("server", "Server", NAME, same=True),
         Column("cluster", "Cluster", NAME, same=True),
-        Column("address", "IP", NAME),
+        Column("address", "IP", WORD),
         Column("account", "Account", NAME),
         Column("uptime", "Uptime", WORD),
         *MOVED,
@@ -89,21 +91,34 @@ KEYS = {
 TOP = click.option("--top", type=click.IntRange(min=1), default=1000, help="Show this many (default: 1000).")
 
 
+def selecting(callback: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that select connections to a command."""
+    states = click.Choice(tuple(STATES))
+    for option in (
+        click.option("--closed-reason", default="", metavar="REASON", help="Only those closed for it."),
+        click.option("--state", type=states, default="open", help="open, closed or all."),
+        click.option("--username", default="", help="Only connections of this user."),
+        click.option("--subject", default="", help="Only connections subscribed to this subject."),
+    ):
+        callback = option(callback)
+    return callback
+
+
 @click.command(cls=Command)
 @output.listing(CONNECTIONS, PER_SERVER, watch=True, legacy="the connections as connz has them")
 @click.argument("limit", required=False, type=click.IntRange(min=0), default=0)
 @click.option("--account", default="", help="Only connections of this account.")
+@click.option("--filter", "expression", default="", help="For which this holds: 'conn.subscriptions > 10'.")
 @sorting(KEYS, "subs")
 @REVERSE
 @TOP
-@click.option("--subject", default="", help="Only connections subscribed to this subject.")
-@click.option("--username", default="", help="Only connections of this user.")
-@click.option("--state", type=click.Choice(tuple(STATES)), default="open", help="open, closed or all.")
-@click.option("--closed-reason", default="", metavar="REASON", help="Only those closed for this reason.")
+@selecting
 @only
+@ARCHIVE
 async def connections(
     limit: int,
     account: str,
+    expression: str,
     by: str,
     backwards: bool,
     top: int,
@@ -116,29 +131,49 @@ async def connections(
     tags: tuple[str, ...],
 ) -> None:
     """Report on connections; ends with the answers of LIMIT servers when it is given."""
-    asked: Info = {"acc": account, "filter_subject": subject, "user": username}
-    asked = {name: value for name, value in asked.items() if value}
-    async with connect() as connection:
-        found = await gathered(
-            connection, {**asked, "state": STATES[state], **selection(host, cluster, tags)}, limit
-        )
-    if closed_reason:
-        found = [each for each in found if closed_reason.lower() in each.get("reason", "").lower()]
-    found = ordered(found, KEYS, by, backwards)
-    show(found, by, top)
+    asked = asked_of(subject, username, state) | ({"acc": account} if account else {})
+    async with servers() as connection:
+        found = await gathered(connection, {**asked, **selection(host, cluster, tags)}, limit)
+    if expression:
+        holds = compiled(expression, ("conn", "conns", "server"))
+        found = [each for each in found if holds(_scope(each))]
+    show(chosen(found, by, backwards, closed_reason), by, top)
 
 
-async def gathered(connection: NatsConnection, asked: Info, expect: int = 0) -> list[Info]:
+def _scope(each: Info) -> Info:
+    """Return the names that an expression about a connection has, as `nats` has them."""
+    return {"conn": each, "conns": each, "server": each["server_info"]}
+
+
+def asked_of(subject: str, username: str, state: str) -> Info:
+    """Return the values of `selecting` that servers look at, as fields of a request."""
+    asked = {"filter_subject": subject, "user": username}
+    return {name: value for name, value in asked.items() if value} | {"state": STATES[state]}
+
+
+def chosen(found: list[Info], by: str, backwards: bool, closed_reason: str = "") -> list[Info]:
+    """Return the connections that were closed for this reason, if one is given, in the order asked for."""
+    wanted = [each for each in found if closed_reason.lower() in each.get("reason", "").lower()]
+    return ordered(wanted, KEYS, by, backwards)
+
+
+async def gathered(
+    connection: Source,
+    asked: Info,
+    expect: int = 0,
+    *,
+    subject: str = "$SYS.REQ.SERVER.PING.CONNZ",
+) -> list[Info]:
     """Return the connections of all servers, fetched page by page.
 
-    Each has `server`, `server_id`, `cluster` and `now` added.
+    Each has `server`, `server_id`, `cluster`, `now` and `server_info` added.
     """
     found: list[Info] = []
     offset = 0
     while True:
         request = {"auth": True, "subscriptions": False, "offset": offset, "limit": 1024, **asked}
         more = 0
-        for answers in await poll(connection, "$SYS.REQ.SERVER.PING.CONNZ", request, expect=expect):
+        for answers in await poll(connection, subject, request, expect=expect):
             server, data = answers.document["server"], answers.document.get("data") or {}
             listed = data.get("connections") or []
             where = {
@@ -146,6 +181,7 @@ async def gathered(connection: NatsConnection, asked: Info, expect: int = 0) -> 
                 "server_id": server.get("id", ""),
                 "cluster": server.get("cluster", ""),
                 "now": server.get("time", ""),
+                "server_info": server,
             }
             found += [{**each, **where} for each in listed]
             more = max(more, data.get("total", 0) - offset - len(listed))
@@ -159,7 +195,7 @@ def show(found: list[Info], by: str, top: int) -> None:
     shown = found[:top]
     sums = {name: sum(each.get(name, 0) for each in shown) for name in (*FIELDS, "subscriptions")}
     footer = {column.field: column.kind.text(sums[column.field]) for column in (*MOVED, SUBS)}
-    footer["name"] = f"Totals for {len(shown)} connections"
+    footer["name"] = f"Totals for {render.counted(len(shown), 'connection')}"
     title = f"Top {len(shown)} Connections out of {len(found)} by {by}"
     counts = Counter((each["server"], each["cluster"]) for each in found)
     output.show(
@@ -168,8 +204,14 @@ def show(found: list[Info], by: str, top: int) -> None:
             {"server": server, "cluster": cluster, "connections": count}
             for (server, cluster), count in sorted(counts.items())
         ),
-        document=shown,
+        document=[_document(each) for each in shown],
     )
+
+
+def _document(each: Info) -> Info:
+    """Return a connection as connz has it, with what its server says of itself as `server`."""
+    own = {name: value for name, value in each.items() if name not in ADDED}
+    return {**own, "server": each["server_info"]}
 
 
 def _record(each: Info) -> Info:
@@ -189,11 +231,16 @@ def _record(each: Info) -> Info:
 
 @dataclass
 class Traffic:
-    """The total traffic of an account's connections."""
+    """The total traffic of an account's connections.
+
+    servers: by id, what the servers say of themselves that these connections are at.
+    """
 
     account: str
     connections: int = 0
     subscriptions: int = 0
+    listed: list[Info] = field(default_factory=list)
+    servers: dict[str, Info] = field(default_factory=dict)
     traffic: dict[str, int] = field(default_factory=lambda: dict.fromkeys(FIELDS, 0))
 
     def document(self) -> Info:
@@ -220,6 +267,7 @@ ACCOUNT_KEYS: dict[str, Callable[[Traffic], Any]] = {
 @REVERSE
 @TOP
 @only
+@ARCHIVE
 async def accounts(
     account: str,
     limit: int,
@@ -232,15 +280,24 @@ async def accounts(
 ) -> None:
     """Report on the traffic of accounts, or on the connections of one account."""
     asked = {"acc": account} if account else {}
-    async with connect() as connection:
+    async with servers() as connection:
         found = await gathered(connection, {**asked, **selection(host, cluster, tags)}, limit)
     if account:
-        chosen = ordered(found, KEYS, by if by in KEYS else "subs", backwards)
-        show(chosen, by, top)
+        show(chosen(found, by if by in KEYS else "subs", backwards), by, top)
         return
     rows = ordered(_by_account(found), ACCOUNT_KEYS, by, backwards)[:top]
-    documents = [each.document() for each in rows]
-    output.show(ACCOUNTS.of(documents, title=f"{len(rows)} Accounts Overview"), document=documents)
+    documents = [
+        {
+            **each.document(),
+            "connection_info": [_document(connection) for connection in each.listed],
+            "server": list(each.servers.values()),
+        }
+        for each in rows
+    ]
+    output.show(
+        ACCOUNTS.of([each.document() for each in rows], title=f"{len(rows)} Accounts Overview"),
+        document=documents,
+    )
 
 
 def _by_account(found: list[Info]) -> list[Traffic]:
@@ -249,6 +306,8 @@ def _by_account(found: list[Info]) -> list[Traffic]:
         name = connection.get("account", "")
         each = accounts.setdefault(name, Traffic(name))
         each.connections += 1
+        each.listed.append(connection)
+        each.servers[connection["server_id"]] = connection["server_info"]
         each.subscriptions += connection.get("subscriptions", 0)
         for key in FIELDS:
             each.traffic[key] += connection.get(key, 0)

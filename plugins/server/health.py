@@ -8,8 +8,8 @@ import click
 
 from ...cli import output
 from ...cli.command import Command
-from ...cli.connection import connect
-from ...cli.output import NAME, NUMBER, TEXT, WORD, Column, Rows, Table
+from ...cli.output import NAME, NUMBER, TEXT, WORD, Column, FilledTable, Table
+from .archive import ARCHIVE, servers
 from .order import REVERSE
 from .poll import only, poll, selection
 
@@ -41,6 +41,7 @@ MOST = 10  # errors of one server that are shown
 @click.option("--consumer", default="", help="Only this Consumer.")
 @REVERSE
 @only
+@ARCHIVE
 async def health(
     limit: int,
     js_enabled: bool,
@@ -63,7 +64,7 @@ async def health(
         "details": True,
         **selection(host, cluster, tags),
     }
-    async with connect() as connection:
+    async with servers() as connection:
         answers = await poll(
             connection, "$SYS.REQ.SERVER.PING.HEALTHZ", {k: v for k, v in asked.items() if v}, expect=limit
         )
@@ -73,7 +74,7 @@ async def health(
     output.show(_rows(found))
 
 
-def _rows(found: list[Info]) -> Rows:
+def _rows(found: list[Info]) -> FilledTable:
     """Return a record for each error, and one for each server that has none."""
     records: list[Info] = []
     cells: list[tuple[str, ...]] = []

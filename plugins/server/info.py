@@ -9,8 +9,10 @@ import click
 
 from ...cli import output, render
 from ...cli.command import Command
-from ...cli.connection import NatsConnection, connect
-from ...cli.errors import NotFoundError, close_matches
+from ...cli.connection import NatsConnection
+from ...cli.errors import NotFoundError, UsageError, close_matches
+from ...cli.proposal import in_hint
+from .archive import ARCHIVE, ServerArchive, Source, servers
 from .poll import poll
 
 Info = dict[str, Any]
@@ -22,10 +24,13 @@ IDENTIFIER = re.compile(r"[A-Z0-9]{56}")
 @click.command(cls=Command)
 @output.showing("varz")
 @click.argument("name", metavar="[SERVER]", required=False, default="")
+@ARCHIVE
 async def info(name: str) -> None:
     """Show a server: the one of this name or id, or the one connected to."""
-    async with connect() as connection:
-        found = await one(connection, name or str(connection.greeting.get("server_id", "")))
+    async with servers() as connection:
+        if not name and isinstance(connection, ServerArchive):
+            raise UsageError("which server?", "name one of those that 'server list --archive' shows")
+        found = await one(connection, name or _own(connection))
     output.show_page(found, text(found), name=str(found.get("server_name", "")))
 
 
@@ -39,7 +44,11 @@ def text(found: Info) -> str:
     return "\n".join(lines)
 
 
-async def one(connection: NatsConnection, wanted: str) -> Info:
+def _own(connection: Source) -> str:
+    return str(connection.greeting.get("server_id", "")) if isinstance(connection, NatsConnection) else ""
+
+
+async def one(connection: Source, wanted: str) -> Info:
     """Return the statistics of the server with this name or id. Raises CliError if none answers to it."""
     if IDENTIFIER.fullmatch(wanted):
         answers = await poll(connection, f"$SYS.REQ.SERVER.{wanted}.VARZ", expect=1)
@@ -48,7 +57,8 @@ async def one(connection: NatsConnection, wanted: str) -> Info:
     known = {each.document["server"].get("name", ""): each.document.get("data") or {} for each in every}
     if wanted not in known:
         raise NotFoundError(
-            f'no server answers to the name "{wanted}"', close_matches(wanted, known) or "see 'server list'"
+            f'no server answers to the name "{wanted}"',
+            close_matches(wanted, known) or f"see {in_hint('server list')}",
         )
     return known[wanted]
 

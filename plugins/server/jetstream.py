@@ -9,9 +9,9 @@ import click
 
 from ...cli import output
 from ...cli.command import Command
-from ...cli.connection import connect
 from ...cli.errors import warn
-from ...cli.output import BYTES, FLAG, NAME, NUMBER, SPAN, WORD, Column, Rows, Table
+from ...cli.output import BYTES, FLAG, NAME, NUMBER, SPAN, WORD, Column, FilledTable, Table
+from .archive import ARCHIVE, servers
 from .order import REVERSE, ordered, sorting
 from .poll import compacted, only, poll, selection
 
@@ -98,6 +98,7 @@ KEYS = {
 @click.option("--compact/--no-compact", default=True, help="Shorten server names (default: yes).")
 @click.option("-l", "--leaders", is_flag=True, help="Show which servers lead Streams and Consumers.")
 @only
+@ARCHIVE
 async def jetstream(
     limit: int,
     account: str,
@@ -116,7 +117,7 @@ async def jetstream(
         request["raft"] = True  # nats-server counts leaders only then
     if account:
         request |= {"account": account, "accounts": True, "streams": True, "consumer": True, "limit": 10_000}
-    async with connect() as connection:
+    async with servers() as connection:
         answers = await poll(connection, "$SYS.REQ.SERVER.PING.JSZ", request, expect=limit)
     found = sorted(({"data": {}, **each.document} for each in answers), key=KEYS["name"])
     if account:
@@ -165,7 +166,7 @@ def _of_account(info: Info) -> Info:
     }
 
 
-def _servers(found: list[Info], account: str, compact: bool) -> Rows:
+def _servers(found: list[Info], account: str, compact: bool) -> FilledTable:
     names = [info["server"].get("name", "") for info in found]
     shown = compacted(names) if compact else names
     records = [
@@ -187,10 +188,10 @@ def _servers(found: list[Info], account: str, compact: bool) -> Rows:
 
 def _counts(info: Info) -> dict[str, int]:
     data, api = info["data"], _api(info)
-    held = {
+    used = {
         name: data.get(name, 0) for name in ("streams", "consumers", "messages", "bytes", "memory", "storage")
     }
-    return {**held, "api_requests": api.get("total", 0), "api_errors": api.get("errors", 0)}
+    return {**used, "api_requests": api.get("total", 0), "api_errors": api.get("errors", 0)}
 
 
 def meta(info: Info) -> Info:
@@ -203,14 +204,14 @@ def is_meta_leader(info: Info) -> bool:
     return bool(meta(info)) and meta(info).get("leader") == info["server"].get("name")
 
 
-def _for_people_apart(groups: list[Rows]) -> list[Rows]:
+def _for_people_apart(groups: list[FilledTable]) -> list[FilledTable]:
     """Return a table for each meta group, as people see them; for programs one with all of them."""
     if output.is_for_people() and groups:
         return groups
     return [META.of([record for rows in groups for record in rows.records])]
 
 
-def _meta_group(group: Info, compact: bool) -> Rows:
+def _meta_group(group: Info, compact: bool) -> FilledTable:
     """Return the servers of the meta group, as their leader sees them."""
     leader = {"name": group["leader"], "peer": group.get("peer", ""), "current": True}
     peers = sorted([leader, *(group.get("replicas") or [])], key=lambda peer: str(peer.get("name", "")))

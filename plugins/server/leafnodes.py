@@ -8,8 +8,8 @@ import click
 
 from ...cli import output
 from ...cli.command import Command
-from ...cli.connection import connect
 from ...cli.output import BYTES, FLAG, NAME, NUMBER, WORD, Column, Table
+from .archive import ARCHIVE, servers
 from .order import REVERSE, ordered, sorting
 from .poll import only, poll, selection
 
@@ -53,12 +53,13 @@ KEYS = {
 @sorting(KEYS, "server")
 @REVERSE
 @only
+@ARCHIVE
 async def leafnodes(
     limit: int, account: str, by: str, backwards: bool, host: str, cluster: str, tags: tuple[str, ...]
 ) -> None:
     """Report on leaf connections; ends with the answers of LIMIT servers when it is given."""
     request = {**selection(host, cluster, tags), **({"account": account} if account else {})}
-    async with connect() as connection:
+    async with servers() as connection:
         answers = await poll(connection, "$SYS.REQ.SERVER.PING.LEAFZ", request, expect=limit)
     found = [
         {**each, "server": answer.document["server"].get("name", "")}

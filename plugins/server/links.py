@@ -8,8 +8,8 @@ import click
 
 from ...cli import output, render
 from ...cli.command import Command
-from ...cli.connection import connect
 from ...cli.output import BYTES, NAME, NUMBER, SPAN, WORD, Column, Table
+from .archive import ARCHIVE, servers
 from .order import REVERSE
 from .poll import only, poll, selection
 
@@ -76,11 +76,12 @@ SORTS = {
 @click.option("--sort", "by", type=click.Choice(tuple(SORTS)), default="server", help="Sort by this.")
 @REVERSE
 @only
+@ARCHIVE
 async def routes(
     limit: int, by: str, backwards: bool, host: str, cluster: str, tags: tuple[str, ...]
 ) -> None:
     """Report on routes, the connections inside a cluster; ends with the answers of LIMIT servers."""
-    async with connect() as connection:
+    async with servers() as connection:
         answers = await poll(
             connection, "$SYS.REQ.SERVER.PING.ROUTEZ", selection(host, cluster, tags), expect=limit
         )
@@ -139,12 +140,13 @@ def _without_repeats(rows: list[list[str]], columns: int) -> list[list[str]]:
 )
 @REVERSE
 @only
+@ARCHIVE
 async def gateways(
     limit: int, name: str, by: str, backwards: bool, host: str, cluster: str, tags: tuple[str, ...]
 ) -> None:
     """Report on gateways, the connections between clusters; ends with the answers of LIMIT servers."""
     asked = {"accounts": True, **({"name": name} if name else {}), **selection(host, cluster, tags)}
-    async with connect() as connection:
+    async with servers() as connection:
         answers = await poll(connection, "$SYS.REQ.SERVER.PING.GATEWAYZ", asked, expect=limit)
     keys = ("cluster", "name") if by == "cluster" else ("name", "cluster")
     found = sorted(

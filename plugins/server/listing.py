@@ -9,8 +9,8 @@ import click
 
 from ...cli import output, render
 from ...cli.command import Command
-from ...cli.connection import connect
-from ...cli.output import BYTES, DECIMAL, FLAG, NAME, NUMBER, SPAN, WORD, Column, Rows, Table
+from ...cli.output import BYTES, DECIMAL, FLAG, NAME, NUMBER, SPAN, WORD, Column, FilledTable, Table
+from .archive import ARCHIVE, servers
 from .order import ordered, sorting
 from .poll import TimedResponse, compacted, poll
 
@@ -96,9 +96,10 @@ ASCENDING = {"name", "cluster", "uptime"}  # the keys by which the first row is 
 @sorting(KEYS, "rtt")
 @click.option("-R", "--reverse", "backwards", is_flag=True, help="Sort in reverse order.")
 @click.option("--compact/--no-compact", default=True, help="Shorten server names (default: yes).")
+@ARCHIVE
 async def ls(expect: int, by: str, backwards: bool, compact: bool) -> None:
     """List the servers; ends with EXPECT answers when it is given."""
-    async with connect() as connection:
+    async with servers() as connection:
         answers = await poll(connection, "$SYS.REQ.SERVER.PING", expect=expect)
     document = [each.document for each in answers]
     answers = ordered(answers, KEYS, by, backwards != (by in ASCENDING))
@@ -205,7 +206,7 @@ def counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def _overview(clusters: dict[str, ClusterTotals]) -> Rows:
+def _overview(clusters: dict[str, ClusterTotals]) -> FilledTable:
     records: list[Info] = [
         {
             "name": name,

@@ -17,6 +17,7 @@ from ...cli.command import FORCE, CommandGroup
 from ...cli.connection import NatsConnection, connect
 from ...cli.errors import CliError, NotFoundError, RemoteError, UnavailableError, UsageError, close_matches
 from ...cli.param import split_list
+from ...cli.proposal import in_hint
 from ..stream.leadership import LEADERLESS, PATIENCE, PAUSE
 from .jetstream import is_meta_leader, meta
 from .poll import poll
@@ -52,7 +53,9 @@ async def meta_group(connection: NatsConnection) -> Info:
     if len(leaders) > 1 and len(own) == 1:
         leaders = own
     if not leaders:
-        raise UnavailableError("no answer of a meta leader", "'server report jetstream' shows who is there")
+        raise UnavailableError(
+            "no answer of a meta leader", f"{in_hint('server report jetstream')} shows who is there"
+        )
     if len(leaders) > 1:
         names = ", ".join(info["server"].get("name", "") for info in leaders)
         raise CliError(f"found {len(leaders)} meta leaders ({names}) and cannot tell which is meant")
@@ -86,7 +89,7 @@ async def down(where: str, tags: tuple[str, ...], host: str, force: bool) -> Non
             raise error.while_doing("could not have the meta leader step down") from None
         group = await _next(connection, leader)
     render.log(f'New leader elected "{group["leader"]}"')
-    output.show_page(group, "", name=group["leader"])
+    output.show_page(group, None, name=group["leader"])
 
 
 async def _next(connection: NatsConnection, before: str) -> Info:
@@ -127,13 +130,14 @@ async def peer_remove(name: str, force: bool) -> None:
             raise error.while_doing(f"could not remove {name}") from None
     if output.is_for_people():
         render.log(f"Removed {state} peer {whom}")
-    output.show_page({"removed": peer}, "", name=str(peer.get("name", "")))
+    output.show_page({"removed": peer}, None, name=str(peer.get("name", "")))
 
 
 def _unknown(name: str, group: Info) -> CliError:
     if name in (group["leader"], group.get("peer")):
         return CliError(
-            f"{name} leads the meta group", "'server cluster step-down' lets another one lead it first"
+            f"{name} leads the meta group",
+            f"{in_hint('server cluster step-down')} lets another one lead it first",
         )
     known = [str(each.get("name", "")) for each in group.get("replicas") or []]
     return NotFoundError(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from ...cli import render
+from ...cli import output, render
 from ...cli.command import Command
 from ...cli.connection import connect
+from ...cli.output import NAME, SPAN, WORD, Column, Table
 from .poll import TimedResponse, poll
 
 MILLISECOND = 1_000_000
@@ -14,23 +17,43 @@ BARS = 40  # characters of the longest bar of the graph
 STEPS = 10  # rows of the graph
 
 
+SERVERS = Table(
+    "servers",
+    "Response Times",
+    (
+        Column("name", "Server", NAME),
+        Column("rtt", "RTT", SPAN, show=lambda each: render.go_span(each["rtt"])),
+        Column("id", "ID", WORD, wide=True),
+        Column("cluster", "Cluster", NAME, wide=True),
+    ),
+)
+
+
 @click.command(cls=Command)
+@output.listing(SERVERS, watch=True)
 @click.argument("expect", required=False, type=click.IntRange(min=0), default=0)
 @click.option("--graph", is_flag=True, help="Show how the response times are distributed.")
 @click.option("--id", "with_id", is_flag=True, help="Show the servers' ids too.")
 async def ping(expect: int, graph: bool, with_id: bool) -> None:
-    """Ask all servers for a sign of life; waits for EXPECT answers when it is given."""
+    """Ping all servers; waits for EXPECT answers when it is given."""
     async with connect() as connection:
         answers = await poll(connection, "$SYS.REQ.SERVER.PING", expect=expect)
-    for each in answers:
-        server = each.document.get("server") or {}
-        name = f"{server.get('id', '')} {server.get('name', '')}" if with_id else server.get("name", "")
-        render.show(f"{name:<60} rtt={render.go_span(each.after)}")
-    render.show(f"\n---- ping statistics ----\n{_statistics(answers)}")
+    records = [_record(each) for each in answers]
+    lines = []
+    for each in records:
+        name = f"{each['id']} {each['name']}" if with_id else each["name"]
+        lines.append(f"{name:<60} rtt={render.go_span(each['rtt'])}")
+    lines.append(f"\n---- ping statistics ----\n{_statistics(answers)}")
     if expect > len(answers):
-        render.show(f"\nMissing {expect - len(answers)} server(s)")
+        lines.append(f"\nMissing {expect - len(answers)} server(s)")
     if graph:
-        render.show("\n" + _graph([each.after for each in answers]))
+        lines.append("\n" + _graph([each.after for each in answers]))
+    output.show(SERVERS.of(records), text="" if output.is_asked_for() else "\n".join(lines))
+
+
+def _record(answer: TimedResponse) -> dict[str, Any]:
+    server = answer.document.get("server") or {}
+    return {**{name: server.get(name, "") for name in ("name", "id", "cluster")}, "rtt": answer.after}
 
 
 def _statistics(answers: list[TimedResponse]) -> str:

@@ -16,13 +16,16 @@ from typing import Any
 
 import click
 
+from ...cli import render
 from ...cli.connection import NatsConnection
 from ...cli.errors import CliError, UnavailableError, warn
 from ...cli.param import split_list
+from .archive import ServerArchive, Source
 
 Answer = dict[str, Any]
 QUIET_SECONDS = 0.3  # after the last answer
 NOTHING = "no results received, ensure the account used has system privileges and appropriate permissions"
+OWN = "$SYS.REQ.ACCOUNT.PING."  # what every user may ask, for its own account
 
 
 @dataclass
@@ -34,45 +37,65 @@ class TimedResponse:
 
 
 async def poll(
-    connection: NatsConnection, subject: str, request: object = None, *, expect: int = 0
+    connection: Source,
+    subject: str,
+    request: object = None,
+    *,
+    expect: int = 0,
+    longer: float = 0.0,
 ) -> list[TimedResponse]:
     """Return the documents of all servers that answer `subject`, in order of arrival.
 
-    They must answer within the run's timeout.
+    They must answer within the run's timeout. From an archive come those that it has.
 
     expect: stop after this many answers, and wait for them as long as the timeout allows; 0 stops when no
         answer came for a moment.
+    longer: seconds that they may take beyond the timeout.
 
     Raises CliError if nobody answers, or if servers answer with an error.
     """
+    if isinstance(connection, ServerArchive):
+        wanted = request if isinstance(request, dict) else {}
+        return [TimedResponse(document, 0) for document in connection.answers(subject, wanted)]
     body = json.dumps(request).encode() if request else b""
     if connection.js.trace:
-        from ...cli.render import log
+        render.log(f">>> {subject}: {body.decode()}\n")
+    found = await _answers(connection, subject, body, expect, connection.timeout + longer)
+    if not found:
+        if subject.startswith(OWN):
+            hint = f"the user must be allowed to publish to {subject}, and to subscribe to its inbox"
+            raise UnavailableError("no server answered for this account", hint)
+        raise UnavailableError(NOTHING, "such a user belongs to the account named by system_account")
+    return _without_errors(found)
 
-        log(f">>> {subject}: {body.decode()}\n")
-    found: list[TimedResponse] = []
+
+async def _answers(
+    connection: NatsConnection, subject: str, body: bytes, expect: int, seconds: float
+) -> list[TimedResponse]:
     inbox = connection.nc.new_inbox()
     answers: asyncio.Queue[Any] = asyncio.Queue()
     subscription = await connection.nc.subscribe(inbox, cb=answers.put)
-    begin = time.perf_counter_ns()
-    deadline = time.monotonic() + connection.timeout
-    await connection.nc.publish(subject, body, inbox)
-    while not expect or len(found) < expect:
-        left = deadline - time.monotonic()
-        patience = min(left, QUIET_SECONDS) if found and not expect else left
-        try:
-            message = await asyncio.wait_for(answers.get(), max(0.0, patience))
-        except TimeoutError:
-            break
-        if not message.data and (message.headers or {}).get("Status") == "503":
-            break
-        if connection.js.trace:
-            log(f"<<< {subject}: {message.data.decode(errors='replace')}\n")
-        found.append(TimedResponse(_document(message.data), time.perf_counter_ns() - begin))
-    await subscription.unsubscribe()
-    if not found:
-        raise UnavailableError(NOTHING, "such a user belongs to the account named by system_account")
-    return _without_errors(found)
+    try:
+        begin = time.perf_counter_ns()
+        deadline = time.monotonic() + seconds
+        await connection.nc.publish(subject, body, inbox)
+        found: list[TimedResponse] = []
+        while not expect or len(found) < expect:
+            left = deadline - time.monotonic()
+            patience = min(left, QUIET_SECONDS) if found and not expect else left
+            try:
+                message = await asyncio.wait_for(answers.get(), max(0.0, patience))
+            except TimeoutError:
+                break
+            if not message.data and (message.headers or {}).get("Status") == "503":
+                break
+            if connection.js.trace:
+                render.log(f"<<< {subject}: {message.data.decode(errors='replace')}\n")
+            found.append(TimedResponse(_document(message.data), time.perf_counter_ns() - begin))
+        return found
+    finally:
+        if connection.nc.is_connected:  # a graph polls for hours
+            await subscription.unsubscribe()
 
 
 def _document(data: bytes) -> Answer:

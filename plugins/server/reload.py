@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ...cli import prompt, render
-from ...cli.command import FORCE, CommandGroup
+from ...cli.command import CommandGroup
 from ...cli.connection import connect
 from .info import one, text
 from .poll import poll
@@ -15,7 +15,7 @@ config = CommandGroup(name="config", help="The configuration of servers that run
 
 @config.command("reload")
 @click.argument("server", metavar="SERVER")
-@FORCE
+@click.option("-f", "--force/--no-force", default=False, help="Act without asking.")
 async def reload(server: str, force: bool) -> None:
     """Have a server, by its name or id, read its configuration again, and show it."""
     async with connect() as connection:

@@ -10,6 +10,7 @@ _ROWS = (
     ("accounts", "connections:accounts", "Traffic of accounts", ("acct",)),
     ("connections", "connections:connections", "Who is connected", ("conn", "connz", "conns")),
     ("cpu", "usage:cpu", "How busy each server is", ()),
+    ("downgrade", "downgrade:downgrade", "What an older API level cannot have", ()),
     ("gateways", "links:gateways", "Connections between clusters", ("super", "gateway")),
     ("health", "health:health", "What is wrong with servers, Streams and Consumers", ()),
     ("jetstream", "jetstream:jetstream", "JetStream of each server, and who leads", ("jsz", "js")),

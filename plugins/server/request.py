@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
@@ -15,8 +16,10 @@ from ...cli import render
 from ...cli.command import Command, CommandGroup
 from ...cli.connection import connect
 from ...cli.param import split_list
+from .archive import archive_option, servers
 from .connections import STATES
 from .poll import poll
+from .profile import PROFILES, save_all
 
 Info = dict[str, Any]
 SORTS = ("cid", "start", "subs", "pending", "msgs_to", "msgs_from", "bytes_to", "bytes_from", "last", "idle",
@@ -191,11 +194,11 @@ def _command(query: RequestSpec) -> click.Command:
             body["accounts"] = True
         if body.get("leader_only") or body.get("server_name"):
             wait = wait or 1
-        async with connect() as connection:
+        async with servers() as connection:
             answers = await poll(connection, f"$SYS.REQ.SERVER.PING.{query.endpoint}", body, expect=wait)
         for each in answers:
-            held = (each.document.get("data") or {}).get("num_connections", 0)
-            if held or not context.params.get("value_filter_empty"):
+            connections = (each.document.get("data") or {}).get("num_connections", 0)
+            if connections or not context.params.get("value_filter_empty"):
                 show(each.document)
 
     params: list[click.Parameter] = [
@@ -206,7 +209,7 @@ def _command(query: RequestSpec) -> click.Command:
     taken = {field.name for field in query.fields}
     options = [field.option() for field in (*query.fields, *(f for f in SHARED if f.name not in taken))]
     text = f"{query.help}, of each server; ends with WAIT answers when it is given."
-    params += [*options, _tags()]
+    params += [*options, _tags(), archive_option()]
     return Command(query.name, callback=ask, params=params, help=text, short_help=query.help)
 
 
@@ -225,6 +228,34 @@ async def kick(client: int, server: str) -> None:
     render.show_json(answers[0].document)
 
 
+PROFILE = RequestSpec(
+    "profile", "PROFILEZ", "Save profiles of servers in files",
+    fields=(Field("--level", "Debug level: 1 and 2 are texts.", ("debug",), int, 0),),
+)  # fmt: skip
+
+
+def _profile() -> click.Command:
+    async def take(profile: str, directory: Path, **_: Any) -> None:
+        body = asked(click.get_current_context(), PROFILE) | {"name": profile}
+        async with servers() as connection:
+            await save_all(connection, body, directory)
+
+    params: list[click.Parameter] = [
+        click.Argument(["profile"], type=click.Choice(PROFILES)),
+        click.Argument(
+            ["directory"],
+            required=False,
+            default=".",
+            type=click.Path(exists=True, file_okay=False, path_type=Path),
+        ),
+        *(field.option() for field in (*PROFILE.fields, *SHARED) if field.name not in ("limit", "offset")),
+        _tags(),
+        archive_option(),
+    ]
+    text = "Save a profile of each server in a file of DIRECTORY; a cpu profile takes as long as --timeout."
+    return Command("profile", callback=take, params=params, help=text, short_help=PROFILE.help)
+
+
 def _group(queries: Sequence[RequestSpec]) -> CommandGroup:
     made = CommandGroup(
         name="request",
@@ -236,6 +267,7 @@ def _group(queries: Sequence[RequestSpec]) -> CommandGroup:
         made.add_command(_command(query))
         made.add_alias(query.name, *query.aliases)
     made.add_command(kick)
+    made.add_command(_profile())
     return made
 
 

@@ -24,6 +24,7 @@ from ...cli.errors import PROGRAM, CliError, NotFoundError, UnavailableError
 from ...cli.output import Column, Grid
 from ...cli.output.layout import clean
 from ...cli.output.terminal import Screen
+from ...cli.proposal import in_hint
 from .poll import poll
 
 Record = dict[str, Any]
@@ -40,7 +41,7 @@ LOOKUP_SECONDS = 1.0
 
 
 @dataclass
-class View:
+class TopView:
     """How the figures are shown; keys change it."""
 
     subscriptions: bool = False
@@ -59,7 +60,7 @@ class View:
 
 
 @dataclass
-class Look:
+class VarzSample:
     """What the server said at one moment; `at` is in seconds."""
 
     at: float
@@ -86,7 +87,7 @@ def short_size(value: float, *, raw: bool) -> str:
     return short_number(value, raw=raw, unit=1024, letters="KMG")
 
 
-async def look(connection: NatsConnection, name: str, limit: int, order: str, *, subs: bool) -> Look:
+async def sample(connection: NatsConnection, name: str, limit: int, order: str, *, subs: bool) -> VarzSample:
     """Ask the server. Raises NotFoundError if no server of this name answers."""
     chosen = {"server_name": name}
     asked = {**chosen, "limit": limit, "sort": order, "subscriptions": subs}
@@ -97,15 +98,17 @@ async def look(connection: NatsConnection, name: str, limit: int, order: str, *,
         )
     except UnavailableError as error:
         raise NotFoundError(
-            f"no server {name} answers", "'server list' shows their names", *error.hints
+            f"no server {name} answers", f"{in_hint('server list')} shows their names", *error.hints
         ) from None
     data = conns.document.get("data") or {}
     listed = data.get("connections") or []
     now = asyncio.get_running_loop().time()
-    return Look(now, server.document.get("data") or {}, listed, int(data.get("num_connections", len(listed))))
+    return VarzSample(
+        now, server.document.get("data") or {}, listed, int(data.get("num_connections", len(listed)))
+    )
 
 
-def rate(now: Look, before: Look | None, cid: int | None, field_name: str) -> float:
+def rate(now: VarzSample, before: VarzSample | None, cid: int | None, field_name: str) -> float:
     """Return how fast a count grew since the look before; of a connection, or of the whole server."""
     if before is None or now.at <= before.at:
         return 0.0
@@ -117,22 +120,22 @@ def rate(now: Look, before: Look | None, cid: int | None, field_name: str) -> fl
     return max(0.0, grown / (now.at - before.at))
 
 
-def page(now: Look, before: Look | None, view: View, names: dict[str, str]) -> str:
+def page(now: VarzSample, before: VarzSample | None, view: TopView, names: dict[str, str]) -> str:
     """Return the figures of the server, and the table of its connections."""
     return f"{head(now, before, view)}\n\n{output.drawn(table(now, before, view, names))}"
 
 
-def head(now: Look, before: Look | None, view: View) -> str:
+def head(now: VarzSample, before: VarzSample | None, view: TopView) -> str:
     """Return the figures of the server."""
     server = now.server
 
-    def flow(title: str, way: str) -> str:
-        messages, size = server.get(f"{way}_msgs", 0), server.get(f"{way}_bytes", 0)
-        each_second = rate(now, before, None, f"{way}_msgs")
+    def flow(title: str, direction: str) -> str:
+        messages, size = server.get(f"{direction}_msgs", 0), server.get(f"{direction}_bytes", 0)
+        each_second = rate(now, before, None, f"{direction}_msgs")
         return (
             f"  {title:<5}Msgs: {short_number(messages, raw=view.raw)}  "
             f"Bytes: {short_size(size, raw=view.raw)}  Msgs/Sec: {each_second:.1f}  "
-            f"Bytes/Sec: {short_size(rate(now, before, None, f'{way}_bytes'), raw=view.raw)}"
+            f"Bytes/Sec: {short_size(rate(now, before, None, f'{direction}_bytes'), raw=view.raw)}"
         )
 
     memory = short_size(server.get("mem", 0), raw=False)
@@ -151,7 +154,7 @@ def head(now: Look, before: Look | None, view: View) -> str:
     )
 
 
-def table(now: Look, before: Look | None, view: View, names: dict[str, str]) -> Grid:
+def table(now: VarzSample, before: VarzSample | None, view: TopView, names: dict[str, str]) -> Grid:
     """Return the connections; counts, or with `view.rates` counts per second."""
     headings = [*HEADINGS, *(["Subscriptions"] if view.subscriptions else [])]
     rows = [_row(each, now, before, view, names) for each in now.connections]
@@ -160,7 +163,9 @@ def table(now: Look, before: Look | None, view: View, names: dict[str, str]) -> 
     return Grid("", columns, headings, rows)
 
 
-def _row(each: Record, now: Look, before: Look | None, view: View, names: dict[str, str]) -> list[str]:
+def _row(
+    each: Record, now: VarzSample, before: VarzSample | None, view: TopView, names: dict[str, str]
+) -> list[str]:
     cid = int(each.get("cid", 0))
     address = str(each.get("ip", ""))
     host = names.get(address, address) if view.lookup else address
@@ -180,8 +185,8 @@ def _row(each: Record, now: Look, before: Look | None, view: View, names: dict[s
     return [clean(cell) for cell in cells]
 
 
-async def look_up(found: Look, names: dict[str, str]) -> None:
-    """Look up the names of addresses that are not known yet, for a moment at most."""
+async def look_up(found: VarzSample, names: dict[str, str]) -> None:
+    """Sample up the names of addresses that are not known yet, for a moment at most."""
     fresh = {str(each.get("ip")) for each in found.connections if each.get("ip")} - names.keys()
     loop = asyncio.get_running_loop()
     tasks = {address: loop.getnameinfo((address, 0), socket.NI_NAMEREQD) for address in fresh}
@@ -193,7 +198,7 @@ async def look_up(found: Look, names: dict[str, str]) -> None:
 
 
 @contextmanager
-def keys(view: View, pressed: asyncio.Event) -> Iterator[None]:
+def keys(view: TopView, pressed: asyncio.Event) -> Iterator[None]:
     """Act on keys while this is open, if stdin and stdout are a terminal."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         yield
@@ -259,11 +264,11 @@ async def top(
 
     Keys: space shows rates instead of sums, s subscriptions, b whole numbers, d names of addresses.
     """
-    view = View(subscriptions=subs, raw=raw, lookup=lookup)
+    view = TopView(subscriptions=subs, raw=raw, lookup=lookup)
     names: dict[str, str] = {}
     async with connect() as connection:
         if file:
-            found = await look(connection, name, conns, sort, subs=subs)
+            found = await sample(connection, name, conns, sort, subs=subs)
             if lookup:
                 await look_up(found, names)
             await asyncio.to_thread(Path(file).write_text, saved(found, view, names, delimiter), "utf-8")
@@ -271,7 +276,7 @@ async def top(
         await _follow(connection, (name, conns, sort), view, names, interval, max_refresh)
 
 
-def saved(found: Look, view: View, names: dict[str, str], delimiter: str) -> str:
+def saved(found: VarzSample, view: TopView, names: dict[str, str], delimiter: str) -> str:
     """Return one look as the text of a file."""
     if not delimiter:
         return page(found, None, view, names) + "\n"
@@ -283,14 +288,14 @@ def saved(found: Look, view: View, names: dict[str, str], delimiter: str) -> str
 async def _follow(
     connection: NatsConnection,
     asked: tuple[str, int, str],
-    view: View,
+    view: TopView,
     names: dict[str, str],
     interval: int,
     most: int,
 ) -> None:
-    """Look again and again; a key is obeyed at once."""
+    """Sample again and again; a key is obeyed at once."""
     screen, pressed = Screen(f"Every {interval}s: {asked[0]}"), asyncio.Event()
-    before: Look | None = None
+    before: VarzSample | None = None
     looks = 0
     try:
         with keys(view, pressed):
@@ -298,7 +303,7 @@ async def _follow(
                 pressed.clear()
                 looks += 1
                 try:
-                    now = await look(connection, *asked, subs=view.subscriptions)
+                    now = await sample(connection, *asked, subs=view.subscriptions)
                 except CliError as error:
                     if before is None:
                         raise

@@ -14,6 +14,7 @@ from typing import Any
 from ...cli import render
 from ...cli.connection import NatsConnection
 from ...cli.errors import NotFoundError, UsageError
+from ...cli.proposal import in_hint
 from ...protocol import micro
 
 Document = dict[str, Any]
@@ -73,6 +74,6 @@ async def documents(
         what = " ".join(text for text in (name, instance) if text)
         raise NotFoundError(
             "no service instances found" + (f": {what}" if what else ""),
-            "'service ls' shows all services" if what else "",
+            f"{in_hint('service ls')} shows all services" if what else "",
         )
     return sorted(found, key=lambda document: (document["name"], document["id"]))

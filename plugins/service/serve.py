@@ -66,11 +66,11 @@ class EchoService:
         nc = self.connection.nc
         self.verbs = self.described.subjects()
         for subject in self.verbs:
-            await nc.subscribe(subject, cb=self._tell)
+            await nc.subscribe(subject, cb=self._discovery)
         await nc.subscribe(self.endpoint.subject, self.endpoint.queue, cb=self._echo)
         await nc.flush(self.connection.timeout)
 
-    async def _tell(self, message: Any) -> None:
+    async def _discovery(self, message: Any) -> None:
         if message.reply:
             await self.connection.nc.publish(
                 message.reply, self.described.answer(self.verbs[message.subject])

@@ -15,6 +15,7 @@ _ROWS = (
     ("find", "find:find", "Find Streams by criteria", ("query",)),
     ("gaps", "subjects:gaps", "Sequences that are missing in a Stream", ()),
     ("get", "messages:get", "Show one message of a Stream", ()),
+    ("graph", "graph:stream_graph", "A Stream's messages and rates as plots", ()),
     ("info", "info:info", "A Stream's configuration and state", ("nfo", "i")),
     ("ls", "listing:ls", "List the Streams", ("list", "l")),
     ("purge", "remove:purge", "Remove messages from a Stream", ()),

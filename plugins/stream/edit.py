@@ -6,18 +6,18 @@ from typing import Any
 
 import click
 
-from ...cli import complete, document, output, prompt, render
+from ...cli import complete, document, output, prompt
 from ...cli.command import Command
 from ...cli.connection import connect
 from ...cli.errors import ExitCode, RemoteError, UsageError
 from ...cli.setting import Given, flags
 from ...protocol.api.stream import StreamConfig
+from ...provision.defaults import stream_defaults
 from . import page
 from .add import create
 from .info import ALL, STREAM, chosen, plain
 from .leadership import gathered, steady, stream_asset
 from .options import SETTINGS, apply
-from .questions import DUPLICATES
 
 
 @click.command(cls=Command)
@@ -57,13 +57,13 @@ async def edit(
     _refuse_origins(given)
     async with connect() as connection:
         name = await chosen(connection, stream, everything=all_streams)
-        config = _config_of(await connection.js.stream_info(name))
+        found = await connection.js.stream_info(name)
+        config = _config_of(found)
         before = document.text(config)
         config = _changed(config, name, file, interactive, given)
         lines = document.differences(before, document.text(config))
         if not lines:
-            if output.is_for_people():
-                render.show("No difference in configuration")
+            output.show_page(plain(found), "No difference in configuration", name=name)
             return ExitCode.OK
         click.echo("Differences (-old +new):\n" + "\n".join(lines), err=not output.is_for_people())
         if dry_run:
@@ -95,21 +95,9 @@ def _changed(
     if file:
         read = document.read(StreamConfig, file)
         read.name = read.name or name
-        return _with_defaults(read)
+        # A value that is merely not written would otherwise be reported as a change.
+        return stream_defaults(read, lambda _: None)
     if interactive:
         return document.edited(config, f"stream-{config.name}-")
     apply(config, given)
-    return config
-
-
-def _with_defaults(config: StreamConfig) -> StreamConfig:
-    """Return the configuration with what a server fills in for values that a document omits.
-
-    Without it, a value that is merely not written would be reported as a change.
-    """
-    for unlimited in ("max_msgs", "max_msgs_per_subject", "max_bytes", "max_msg_size", "max_consumers"):
-        setattr(config, unlimited, getattr(config, unlimited) or -1)
-    config.num_replicas = config.num_replicas or 1
-    if not config.duplicate_window and config.mirror is None and not config.sources:
-        config.duplicate_window = min(DUPLICATES, config.max_age or DUPLICATES)
     return config

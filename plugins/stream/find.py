@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from ...cli import output, render
-from ...cli.command import Command
+from ...cli.command import RequestCommand
 from ...cli.connection import connect
 from ...cli.param import DURATION, PATTERN
 from ...protocol.subject import collide
@@ -22,6 +22,9 @@ Info = dict[str, Any]
 Test = Callable[[Info], object]
 MATCHING = output.Table("streams", "Matching Streams", COLUMNS, empty=f"{NONE} that match")
 
+EXPRESSION = click.option(
+    "--expression", metavar="EXPRESSION", default="", help="For which this holds: 'state.messages > 10'."
+)
 INVERT = click.option("--invert/--no-invert", default=False, help="Those that do not match.")
 _CRITERIA = (
     click.option("--server-name", type=PATTERN, help="On a server whose name matches."),
@@ -35,6 +38,7 @@ _CRITERIA = (
     click.option("--sourced", is_flag=True, help="With sources."),
     click.option("--mirrored", is_flag=True, help="That are mirrors."),
     click.option("--leader", default="", help="Led by this server."),
+    EXPRESSION,
     INVERT,
 )
 
@@ -52,7 +56,7 @@ def matching(found: list[Info], wanted: Info) -> list[Info]:
     return [info for info in found if all(test(info) for test in tests) is not wanted["invert"]]
 
 
-@click.command(cls=Command)
+@click.command(cls=RequestCommand)
 @output.listing(MATCHING)
 @criteria
 @click.option("--api-level", type=int, help="That require at least this API level.")
@@ -98,9 +102,22 @@ def _tests(wanted: Info) -> list[Test]:
         tests.append(lambda info: bool(info["config"].get("sources")))
     if wanted["mirrored"]:
         tests.append(lambda info: bool(info["config"].get("mirror")))
+    if wanted["expression"]:
+        tests.append(expressed(wanted["expression"], lambda info: info["state"]))
     if wanted.get("api_level") is not None:
         tests.append(lambda info: level(info) >= wanted["api_level"])
     return tests
+
+
+def expressed(text: str, state: Callable[[Info], Info]) -> Test:
+    """Return the test that an expression holds, which has the names config, state and info, as `nats` has.
+
+    state: returns what `state` stands for.
+    """
+    from ...cli.expression import compiled
+
+    holds = compiled(text, ("config", "state", "info"))
+    return lambda info: holds({"config": info["config"], "state": state(info), "info": info})
 
 
 def level(info: Info) -> int:

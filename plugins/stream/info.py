@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ...cli import complete, output, prompt
-from ...cli.command import Command
+from ...cli.command import RequestCommand
 from ...cli.connection import NatsConnection, connect
 from ...cli.errors import UsageError
 from . import page
@@ -54,7 +54,7 @@ async def loaded(
     return await connection.js.stream_info(await chosen(connection, given, everything=everything))
 
 
-@click.command(cls=Command)
+@click.command(cls=RequestCommand)
 @output.showing("stream_info")
 @STREAM
 @click.option("--state", "only_state", is_flag=True, help="Show only the state.")
@@ -67,7 +67,7 @@ async def info(stream: str, only_state: bool, no_select: bool, all_streams: bool
     _show(found, only_state=only_state)
 
 
-@click.command(cls=Command)
+@click.command(cls=RequestCommand)
 @output.showing("stream_info")
 @STREAM
 @click.option("--no-select", is_flag=True, help="Do not offer a list to choose from.")

@@ -21,7 +21,7 @@ from ...cli.errors import CliError, RemoteError, UnavailableError, warn
 from ...cli.jetstream import UNAVAILABLE
 
 Info = dict[str, Any]
-PATIENCE = 5.0  # seconds until the next leader must be there
+PATIENCE = 10.0  # seconds until the next leader must be there
 PAUSE = 0.1  # seconds between two looks
 LOOK = 1.0  # seconds for one look
 GATHERING = 2.0  # seconds for the replicas of a new asset
@@ -35,7 +35,7 @@ class HaAsset:
 
     title: str  # stream "ORDERS"
     request: str  # the API's name of the request: STREAM.LEADER.STEPDOWN.ORDERS
-    look: Callable[[], Awaitable[Info]]
+    info: Callable[[], Awaitable[Info]]
 
 
 def servers(cluster: Info | None) -> list[str]:
@@ -64,7 +64,7 @@ def consumer_asset(connection: NatsConnection, stream: str, name: str) -> HaAsse
 
 async def step_down(connection: NatsConnection, asset: HaAsset, *, preferred: str, forced: bool) -> Info:
     """Have the leader step down and wait for the next one; return the asset's information then."""
-    cluster = (await asset.look()).get("cluster") or {}
+    cluster = (await asset.info()).get("cluster") or {}
     if not cluster.get("replicas"):
         raise CliError(f"{asset.title} is not clustered", "with one replica there is no other leader")
     leader = cluster.get("leader", "")
@@ -93,7 +93,7 @@ async def next_leader(asset: HaAsset, before: str) -> Info:
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
-            info = await asyncio.wait_for(asset.look(), LOOK)
+            info = await asyncio.wait_for(asset.info(), LOOK)
             if (info.get("cluster") or {}).get("leader", "") not in ("", before):
                 return info
         except (CliError, TimeoutError):
@@ -108,7 +108,7 @@ async def steady(asset: HaAsset) -> Info:
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
-            return await asset.look()
+            return await asset.info()
         except RemoteError as error:
             if error.err_code != UNAVAILABLE or time.monotonic() >= deadline:
                 raise
@@ -124,7 +124,7 @@ async def gathered(asset: HaAsset, info: Info) -> Info:
     while _is_gathering(info.get("cluster") or {}) and time.monotonic() < deadline:
         await asyncio.sleep(PAUSE / 2)
         try:
-            looked = await asyncio.wait_for(asset.look(), LOOK)
+            looked = await asyncio.wait_for(asset.info(), LOOK)
         except (CliError, TimeoutError):
             continue  # during an election nobody may be there to answer
         info = {**info, "cluster": looked.get("cluster")}
@@ -190,7 +190,7 @@ async def balance(
     for move in moves:
         asset = assets[move.name]
         try:
-            if ((await asset.look()).get("cluster") or {}).get("leader") != move.origin:
+            if ((await asset.info()).get("cluster") or {}).get("leader") != move.origin:
                 continue  # it moved together with another one
             render.log(f'Moving the leader of {asset.title} from "{move.origin}" to "{move.target}"')
             await _ask(connection, asset, move.target)

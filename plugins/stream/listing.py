@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from ...cli import output, render
-from ...cli.command import Command
+from ...cli.command import RequestCommand
 from ...cli.connection import NatsConnection, connect
-from ...cli.output import BYTES, LIST, NAME, NUMBER, SPAN, TEXT, TIME, WORD, Column, Rows, Table
+from ...cli.output import BYTES, LIST, NAME, NUMBER, SPAN, TEXT, TIME, WORD, Column, FilledTable, Table
 from .info import ALL, is_internal
 
 Info = dict[str, Any]
@@ -57,24 +57,22 @@ def by_size(info: Info) -> tuple[int, str]:
     return info["state"]["bytes"], info["config"]["name"]
 
 
-def inaccessible(missing: list[str]) -> Rows:
+def inaccessible(missing: list[str]) -> FilledTable:
     """Return a table of the streams that exist but did not answer."""
     return INACCESSIBLE.of({"name": name} for name in missing)
 
 
-@click.command(cls=Command)
+@click.command(cls=RequestCommand)
 @output.listing(STREAMS, legacy="the names")
 @click.option("--subject", default="", help="Only Streams that consume this subject.")
-@click.option("-n", "--names", is_flag=True, help="Only the names.")
+@click.option("-n", "--names", is_flag=True, help="Only the names, of system streams too.")
 @ALL
 async def ls(subject: str, names: bool, all_streams: bool) -> None:
     """List the Streams."""
     async with connect() as connection:
         if names:
-            known = await connection.js.stream_names(subject)
-            for name in known:
-                if all_streams or not is_internal(name):
-                    render.show(name)
+            for name in await connection.js.stream_names(subject):
+                render.show(name)
             return
         found, missing = await collected(connection, subject, everything=all_streams)
     title = f"Streams matching {subject}" if subject else None

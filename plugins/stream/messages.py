@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from ...cli import complete, output, prompt, render
-from ...cli.command import Command
+from ...cli.command import Command, RequestCommand
 from ...cli.connection import NatsConnection, connect
 from ...cli.errors import CliError, RemoteError, UsageError
 from ...cli.param import DURATION
@@ -23,7 +23,7 @@ NO_MESSAGE = 10037
 PAGE_LIMIT = 25
 
 
-@click.command(cls=Command)
+@click.command(cls=RequestCommand)
 @output.showing("stored_message")
 @STREAM
 @click.argument("sequence", metavar="[ID]", required=False, type=int, default=-1)
@@ -47,7 +47,7 @@ async def get(
                 f"could not retrieve {what}"
             ) from None
     if not output.is_for_people():
-        output.show_page(message, "", name=str(message["seq"]))
+        output.show_page(message, None, name=str(message["seq"]))
         return
     age = render.span(render.since(message["time"]))
     render.show(

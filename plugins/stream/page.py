@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...cli import render
-from ...cli.document import RESERVED_METADATA
+from ...cli.jetstream import RESERVED_METADATA
 
 Info = dict[str, Any]
 Pairs = list[tuple[str, object]]
@@ -165,7 +165,7 @@ def cluster(info: Info) -> Pairs:
         seen = peer.get("current") or 0 < active < render.NEVER_NS
         words.append(f"seen {render.span(max(0, active))} ago" if seen else "not seen")
         if peer.get("lag"):
-            words.append(f"{render.number(peer['lag'])} operations behind")
+            words.append(f"{render.counted(peer['lag'], 'operation')} behind")
         rows.append(("Replica", ", ".join(words)))
     return rows
 

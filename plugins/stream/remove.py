@@ -7,14 +7,14 @@ from typing import Any
 import click
 
 from ...cli import output, prompt, render
-from ...cli.command import FORCE, Command
+from ...cli.command import FORCE, RequestCommand
 from ...cli.connection import connect
 from ...cli.errors import RemoteError, UsageError
 from . import page
 from .info import ALL, STREAM, chosen, plain
 
 
-@click.command(cls=Command)
+@click.command(cls=RequestCommand)
 @output.showing("stream_info")
 @STREAM
 @FORCE
@@ -49,7 +49,7 @@ async def purge(
     output.show_page(plain(info), f"{purged}\n\n{page.state_text(info)}", name=name)
 
 
-@click.command(cls=Command)
+@click.command(cls=RequestCommand)
 @STREAM
 @FORCE
 @ALL
@@ -70,7 +70,7 @@ async def rm(stream: str, force: bool, all_streams: bool) -> None:
             raise explained.while_doing("could not remove Stream") from None
 
 
-@click.command(cls=Command)
+@click.command(cls=RequestCommand)
 @STREAM
 @click.argument("sequence", metavar="[ID]", required=False, type=click.IntRange(min=1))
 @FORCE
@@ -97,7 +97,7 @@ def _positive(answer: str) -> int:
     return int(answer)
 
 
-@click.command(cls=Command)
+@click.command(cls=RequestCommand)
 @STREAM
 @FORCE
 @ALL

@@ -10,9 +10,9 @@ from typing import Any
 import click
 
 from ...cli import output, render
-from ...cli.command import Command
+from ...cli.command import RequestCommand
 from ...cli.connection import connect
-from ...cli.output import BYTES, LIST, NAME, NUMBER, SPAN, TEXT, WORD, Column, Rows, Table
+from ...cli.output import BYTES, LIST, NAME, NUMBER, SPAN, TEXT, WORD, Column, FilledTable, Table
 from ...cli.words import cluster_record
 from .info import ALL
 from .listing import NONE, by_size, collected, inaccessible
@@ -64,7 +64,7 @@ LEADERS = Table(
 )
 
 
-@click.command(cls=Command)
+@click.command(cls=RequestCommand)
 @output.listing(STREAMS, REPLICATION, LEADERS, watch=True)
 @click.option("--subject", default="", help="Only Streams that consume this subject.")
 @click.option("--cluster", default="", help="Only Streams of this cluster.")
@@ -149,7 +149,7 @@ def _origins(info: Info) -> list[tuple[str, Info]]:
     return found + [("Source", source) for source in sources(info)]
 
 
-def replication(found: list[Info]) -> Rows:
+def replication(found: list[Info]) -> FilledTable:
     """Return the mirrors and sources of the streams, and how they keep up."""
     records = []
     for info in found:

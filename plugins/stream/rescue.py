@@ -13,7 +13,8 @@ import click
 from ...cli import render
 from ...cli.command import Command
 from ...cli.errors import CliError
-from .backup import DATA, DOCUMENT
+from ...cli.proposal import command
+from ..backup.folder import DATA, DOCUMENT
 
 _FEW = 20
 
@@ -43,14 +44,17 @@ def rescue(stream: str, target: str, stores: tuple[str, ...], account: str) -> N
     except (salvage.RescueError, OSError) as fault:
         raise CliError(f"could not rescue Stream {stream}: {fault}") from None
     (folder / DOCUMENT).write_text(salvage.document(found), encoding="utf-8")
-    for place, count in found.copies.items():
-        render.show(f"{render.number(count):>12} messages in {place}")
-    render.show(f'\nSaved {render.number(found.state.messages)} messages of Stream "{stream}" into {folder}')
+    for where, count in found.copies.items():
+        render.show(f"{render.number(count):>12} messages in {where}")
+    render.show(
+        f'\nSaved {render.counted(found.state.messages, "message")} of Stream "{stream}" into {folder}'
+    )
     if found.lost:
         named = ", ".join(map(str, found.lost[:_FEW])) + (", …" if len(found.lost) > _FEW else "")
-        render.show(f"{render.number(len(found.lost))} messages are whole in no copy: {named}")
+        render.show(f"{render.counted(len(found.lost), 'message', 'is', 'are')} whole in no copy: {named}")
     if found.config.retention == "interest":
         render.show("It kept messages for its Consumers, which are not saved: it will keep them by limits")
     render.show(
-        f"\nNext, when all copies are kept elsewhere: pyjs stream rm {stream}, pyjs stream restore {folder}"
+        "\nNext, when all copies are kept elsewhere: "
+        f"{command('stream', 'rm', stream)}, {command('stream', 'restore', folder)}"
     )

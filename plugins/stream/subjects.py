@@ -8,9 +8,9 @@ from dataclasses import replace
 import click
 
 from ...cli import output, render
-from ...cli.command import Command
-from ...cli.connection import NatsConnection, connect
-from ...cli.output import NAME, NUMBER, Column, Rows, Table
+from ...cli.command import RequestCommand
+from ...cli.connection import connect
+from ...cli.output import NAME, NUMBER, Column, FilledTable, Table
 from .info import ALL, STREAM, chosen
 
 SUBJECTS = Table(
@@ -27,7 +27,7 @@ GAPS = Table(
 )
 
 
-@click.command(cls=Command)
+@click.command(cls=RequestCommand)
 @output.listing(SUBJECTS, legacy="an object: the count of each subject")
 @STREAM
 @click.argument("pattern", metavar="[FILTER]", required=False, default=">")
@@ -43,7 +43,7 @@ async def subjects(
     """Show the subjects of a Stream with their message counts."""
     async with connect() as connection:
         name = await chosen(connection, stream, everything=all_streams)
-        counts = await _counts(connection, name, pattern)
+        counts = await connection.js.subjects(name, pattern)
     order = sorted(counts, key=lambda each: each if sort in ("name", "subjects") else (counts[each], each))
     if reverse:
         order.reverse()
@@ -58,18 +58,7 @@ async def subjects(
         output.show(replace(rows, drawn=drawn), document={each: counts[each] for each in order})
 
 
-async def _counts(connection: NatsConnection, stream: str, pattern: str) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    while True:
-        info = await connection.js.stream_info(stream, {"subjects_filter": pattern, "offset": len(counts)})
-        page = info["state"].get("subjects") or {}
-        before = len(counts)
-        counts.update(page)
-        if len(counts) == before or len(counts) >= int(info.get("total", 0)):
-            return counts
-
-
-def _side_by_side(stream: str, rows: Rows) -> Rows:
+def _side_by_side(stream: str, rows: FilledTable) -> FilledTable:
     """Return a table with one to three pairs of columns, by how wide the subjects are."""
     cells = [column.cell(record) for record in rows.records for column in SUBJECTS.columns]
     width = max(map(len, cells[::2])) + max(map(len, cells[1::2]))
@@ -80,7 +69,7 @@ def _side_by_side(stream: str, rows: Rows) -> Rows:
     return table.of(rows.records, cells=lines)
 
 
-@click.command(cls=Command)
+@click.command(cls=RequestCommand)
 @output.listing(GAPS, legacy="pairs of the first and the last sequence")
 @STREAM
 @click.option("-f", "--force", is_flag=True, help="Accepted as `nats` has it; nothing is asked here.")

@@ -1,9 +1,6 @@
 """JetStream accounts: usage, limits, tiers and API counters, as the answer to $JS.API.INFO has them."""
 
-# ruff: noqa: RUF009 - the functions of `fields` are dataclasses.field, each for one JSON kind
-
-from dataclasses import dataclass
-
+from ..lazy_dataclass import dataclass
 from .fields import flag, number, part, record_map, text
 from .record import Record
 

@@ -1,9 +1,6 @@
 """Where a stream or consumer is placed: its Raft group, leader and replicas."""
 
-# ruff: noqa: RUF009 - the functions of `fields` are dataclasses.field, each for one JSON kind
-
-from dataclasses import dataclass
-
+from ..lazy_dataclass import dataclass
 from .fields import duration, flag, number, record, records, text, texts, time
 from .record import Record
 

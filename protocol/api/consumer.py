@@ -1,9 +1,6 @@
 """Consumers: configuration, state and info. The rules are those of `stream`."""
 
-# ruff: noqa: RUF009 - the functions of `fields` are dataclasses.field, each for one JSON kind
-
-from dataclasses import dataclass
-
+from ..lazy_dataclass import dataclass
 from .cluster import ClusterInfo
 from .fields import (
     choice,

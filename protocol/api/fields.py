@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import ApiError
 from ..timestamp import TimestampError, format_exact, format_rfc3339, parse_exact, parse_rfc3339
-from .record import NUMBERS, JsonKind, Record, invalid_json, wrong_type
+from .record import NUMBERS, JsonKind, Record, Schema, invalid_json, wrong_type
 
 
 class _Kind:
@@ -34,6 +34,9 @@ class _Kind:
         yield from ()
         return self.write(value)
 
+    def schema(self, *, answered: bool) -> Schema:
+        raise NotImplementedError
+
 
 class _Plain(_Kind):
     def is_empty(self, value: Any) -> bool:
@@ -46,12 +49,18 @@ class _Text(_Plain):
             raise wrong_type(value, where, "string")
         return value
 
+    def schema(self, *, answered: bool) -> Schema:
+        return {"type": "string"}
+
 
 class _Flag(_Plain):
     def read(self, value: Any, where: str, strict: bool) -> Any:
         if not isinstance(value, bool):
             raise wrong_type(value, where, "bool")
         return value
+
+    def schema(self, *, answered: bool) -> Schema:
+        return {"type": "boolean"}
 
 
 class _Number(_Plain):
@@ -63,6 +72,9 @@ class _Number(_Plain):
         if type(value) is not int or not self.low <= value <= self.high:
             raise wrong_type(value, where, self.go_type)
         return value
+
+    def schema(self, *, answered: bool) -> Schema:
+        return {"type": "integer", "minimum": self.low, "maximum": self.high}
 
 
 class _Choice(_Plain):
@@ -86,6 +98,10 @@ class _Choice(_Plain):
     def is_empty(self, value: Any) -> bool:
         return value in {"", self.default}
 
+    def schema(self, *, answered: bool) -> Schema:
+        alias = () if self.alias is None or answered else (self.alias,)
+        return {"type": "string", "enum": [*dict.fromkeys((*self.words, *alias))]}
+
 
 class _Time(_Plain):
     def read(self, value: Any, where: str, strict: bool) -> Any:
@@ -103,6 +119,9 @@ class _Time(_Plain):
 
     def write(self, value: Any) -> Any:
         return format_rfc3339(value)
+
+    def schema(self, *, answered: bool) -> Schema:
+        return {"type": "string", "format": "date-time"}
 
 
 class _Instant(_Time):
@@ -130,6 +149,9 @@ class _Blob(_Plain):
     def write(self, value: Any) -> Any:
         return b64encode(value).decode("ascii")
 
+    def schema(self, *, answered: bool) -> Schema:
+        return {"type": "string", "contentEncoding": "base64"}
+
 
 class _Nested(_Kind):
     nested = True
@@ -153,6 +175,9 @@ class _Nested(_Kind):
     def is_empty(self, value: Any) -> bool:
         return value is None or (self.hide_empty and not value.to_json())
 
+    def schema(self, *, answered: bool) -> Schema:
+        return self.record.schema(answered=answered)
+
 
 class _Error(_Kind):
     def read(self, value: Any, where: str, strict: bool) -> Any:
@@ -165,6 +190,11 @@ class _Error(_Kind):
 
     def is_empty(self, value: Any) -> bool:
         return value is None
+
+    def schema(self, *, answered: bool) -> Schema:
+        whole = {"type": "integer"}
+        fields = {"code": whole, "err_code": whole, "description": {"type": "string"}}
+        return {"type": "object", "properties": fields, "required": ["code"]}
 
 
 class _List(_Kind):
@@ -212,6 +242,9 @@ class _List(_Kind):
     def is_empty(self, value: Any) -> bool:
         return not value
 
+    def schema(self, *, answered: bool) -> Schema:
+        return {"type": ["array", "null"], "items": self.item.schema(answered=answered)}
+
 
 class _Map(_Kind):
     def __init__(self, item: JsonKind, go_type: str, empty: Callable[[], Any]) -> None:
@@ -237,6 +270,9 @@ class _Map(_Kind):
 
     def is_empty(self, value: Any) -> bool:
         return not value
+
+    def schema(self, *, answered: bool) -> Schema:
+        return {"type": ["object", "null"], "additionalProperties": self.item.schema(answered=answered)}
 
 
 def _field(kind: JsonKind, keep: bool, default: Any = dataclasses.MISSING, factory: Any = None) -> Any:

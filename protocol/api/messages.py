@@ -1,11 +1,10 @@
 """Requests of the JetStream API, the stored message in its answers, and the names of its response types."""
 
-# ruff: noqa: RUF009 - the functions of `fields` are dataclasses.field, each for one JSON kind
-
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, ClassVar, Final
 
 from ..errors import ApiError
+from ..lazy_dataclass import dataclass
 from .cluster import Placement
 from .consumer import ConsumerConfig
 from .fields import blob, choice, duration, flag, number, part, record, text, texts, time

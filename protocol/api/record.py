@@ -15,7 +15,9 @@ from typing import Any, ClassVar, Protocol, Self
 
 from .. import gojson
 from ..errors import ApiError, api_error
+from ..lazy_dataclass import dataclass
 
+Schema = dict[str, Any]
 LONG = 64  # records in a list from which on it is read in steps
 # Range of each number type of the reference, by its name there.
 NUMBERS = {
@@ -52,6 +54,9 @@ class JsonKind(Protocol):
     def is_empty(self, value: Any) -> bool:
         """Return whether `value` is left out where empty values are left out."""
 
+    def schema(self, *, answered: bool) -> Schema:
+        """Return the JSON Schema of the value; see `Record.schema`."""
+
 
 def invalid_json(reason: str) -> ApiError:
     """Return error 10025 with the text ``invalid JSON: <reason>``."""
@@ -64,12 +69,12 @@ def wrong_type(value: Any, where: str, go_type: str) -> ApiError:
     if what == "number" and go_type in NUMBERS:
         what = f"number {value}"
     if "." not in where:
-        place = "Go value"
+        target = "Go value"
     elif where.rpartition(".")[2].isdigit():
-        place = where
+        target = where
     else:
-        place = f"Go struct field {where}"
-    return invalid_json(f"json: cannot unmarshal {what} into {place} of type {go_type}")
+        target = f"Go struct field {where}"
+    return invalid_json(f"json: cannot unmarshal {what} into {target} of type {go_type}")
 
 
 def _json_type(value: Any) -> str:
@@ -82,7 +87,7 @@ def _json_type(value: Any) -> str:
     return "object" if isinstance(value, Mapping) else "array"
 
 
-@dataclasses.dataclass(slots=True)
+@dataclass(slots=True)
 class Record:
     """The base of all API types. `extra` has the fields that the type does not know."""
 
@@ -142,7 +147,7 @@ class Record:
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object: the fields in order, then `extra`.
 
-        Empty fields are left out as the reference does.
+        Empty fields are left out, as nats-server does with those that are `omitempty`.
         """
         out: dict[str, Any] = {}
         for name, (kind, keep) in _kinds(type(self)).items():
@@ -161,6 +166,20 @@ class Record:
                 out[name] = (yield from kind.writing(value)) if kind.nested else kind.write(value)
         out.update(self.extra)
         return out
+
+    @classmethod
+    def schema(cls, *, answered: bool) -> Schema:
+        """Return the JSON Schema of the object.
+
+        answered: whether servers write it. Then all fields that are written when empty are required.
+        """
+        kinds = _kinds(cls)
+        made: Schema = {
+            "type": "object",
+            "properties": {name: kind.schema(answered=answered) for name, (kind, _) in kinds.items()},
+        }
+        required = [name for name, (_, keep) in kinds.items() if keep] if answered else []
+        return {**made, "required": required} if required else made
 
     def replace(self, **changes: Any) -> Self:
         """Return a deep copy with some fields changed."""

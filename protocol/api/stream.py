@@ -5,12 +5,10 @@ of the classes stand for fields that are absent from the JSON, not for what a se
 read from ``{"name": "S"}`` has `max_msgs` 0, not -1.
 """
 
-# ruff: noqa: RUF009 - the functions of `fields` are dataclasses.field, each for one JSON kind
-
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..errors import ApiError
+from ..lazy_dataclass import dataclass
 from .cluster import ClusterInfo, Placement
 from .fields import (
     choice,

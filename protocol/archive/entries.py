@@ -7,7 +7,7 @@ that ends without it was cut short.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ..lazy_dataclass import dataclass
 
 MAGIC = b"NATSARC1"
 STATE, CONSUMERS = "state.json", "consumers/"
@@ -82,6 +82,11 @@ class ArchiveReader:
             found.append(entry)
         del rest[:at]
         return found
+
+    @property
+    def waiting(self) -> int:
+        """How many bytes have come of an entry that is not complete."""
+        return len(self._rest)
 
     def end(self) -> None:
         """Note that nothing more will come. Raises ArchiveError if the archive was cut short."""

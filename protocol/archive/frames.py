@@ -7,10 +7,13 @@ chunk is kept in memory at a time.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from .crc32c import masked
 
 CHUNK = 65536  # bytes of data in a chunk that is written
 _LARGEST = 4 << 20  # bytes of data in a chunk that is read
+_LENGTH = 5  # bytes of a block's own length, at most
 _IDENTITY = b"S2sTwO"
 _COMPRESSED, _PLAIN, _SKIPPED, _IDENTIFIER = 0x00, 0x01, 0x80, 0xFF
 
@@ -28,6 +31,37 @@ def chunk(data: bytes) -> bytes:
     """Return `data`, at most `CHUNK` bytes, as one chunk."""
     length = (len(data) + 4).to_bytes(3, "little")
     return b"%c%b%b%b" % (_PLAIN, length, masked(data).to_bytes(4, "little"), data)
+
+
+def split(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the whole chunks of a stream as they are. pieces: of the stream, of any size."""
+    rest = bytearray()
+    for piece in pieces:
+        rest += piece
+        at = 0
+        while len(rest) - at >= 4:
+            size = 4 + int.from_bytes(rest[at + 1 : at + 4], "little")
+            if len(rest) - at < size:
+                break
+            yield bytes(rest[at : at + size])
+            at += size
+        del rest[:at]
+
+
+def data_size(chunk: bytes) -> int:
+    """Return how many bytes of data a whole chunk says that it has. Raises FrameError if it says none.
+
+    Nothing is decompressed, and no checksum is compared.
+    """
+    kind, block = chunk[0], chunk[8 : 8 + _LENGTH]
+    if kind == _PLAIN:
+        return len(chunk) - 8
+    if kind != _COMPRESSED:
+        return 0
+    try:
+        return _length(block)[0]
+    except IndexError:
+        raise FrameError("a block ends too early") from None
 
 
 class Unframer:

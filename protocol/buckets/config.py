@@ -1,10 +1,11 @@
 """The settings of buckets, and the configurations of the streams behind them (ADR-8, ADR-20)."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from .. import duration
 from ..api.cluster import Placement
 from ..api.stream import ExternalStream, RePublish, StreamConfig, StreamSource, SubjectTransformConfig
+from ..lazy_dataclass import dataclass
 from . import key_value, object_store
 from .naming import BucketError, check_bucket, check_span
 

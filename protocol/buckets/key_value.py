@@ -7,10 +7,10 @@ deleted. A server that removes a key by itself (its time to live) writes such a 
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from .. import duration
+from ..lazy_dataclass import dataclass
 from .naming import BucketError, check_span
 
 STREAM_PREFIX = "KV_"

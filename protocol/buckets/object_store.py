@@ -6,16 +6,14 @@ document (`ObjectInfo`) with the id, the size, the number of chunks and the dige
 entry does, so the entry is written last. A deleted object has an entry that says so.
 """
 
-# ruff: noqa: RUF009 - the functions of `fields` are dataclasses.field, each for one JSON kind
-
 import base64
 import binascii
 import hashlib
-from dataclasses import dataclass
 from typing import Any
 
 from ..api.fields import flag, number, record, text, text_map, time
 from ..api.record import Record
+from ..lazy_dataclass import dataclass
 from .naming import BucketError
 
 STREAM_PREFIX = "OBJ_"
@@ -110,7 +108,7 @@ class ObjectOptions(Record):
 class ObjectInfo(Record):
     """The entry of an object.
 
-    headers: a list of values for each name; it is kept in `extra`, see `header_values`.
+    headers: a list of values for each name; the document has them as "headers", in `extra`.
     mtime: when the entry was stored. In the document it is the zero time; readers take the message's time.
     """
 

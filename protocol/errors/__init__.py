@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Iterator
 from functools import cache
-from importlib.resources import files
 from typing import Any, NamedTuple
 
 _PLACEHOLDER = re.compile(r"\{[a-z_]+\}")
@@ -87,6 +86,8 @@ class ErrorRow(NamedTuple):
 @cache
 def table() -> dict[str, ErrorRow]:
     """Return the whole table, by constant."""
+    from importlib.resources import files
+
     rows = json.loads((files(__name__) / "js_errors.json").read_text("utf-8"))
     return {
         row["constant"]: ErrorRow(row["constant"], row["code"], row["err_code"], row["description_template"])

@@ -4,9 +4,12 @@ Besides what `parser` promises: it reads the input once, and does nothing for ea
 subjects or JSON, and knows neither permissions nor the state of the connection: the caller decides what is
 allowed after CONNECT.
 
-Common forms (verb in upper case, single blanks, CRLF) are parsed fast. All others are parsed as the reference
-does it: the verb may have any case, there may be several blanks and tabs, and CR before LF is optional.
+Common forms (verb in upper case, single blanks, CRLF) are parsed fast. All others are parsed as
+nats-server does (server/parser.go: parse): the verb may have any case, there may be several blanks and tabs,
+and CR before LF is optional.
 """
+
+from collections.abc import Callable
 
 from ...native import scan_publishes
 from ..errors import PeerError
@@ -14,6 +17,10 @@ from . import violations
 from .line import fields, pending_length, read_size, split_verb
 from .ops import CONNECT, ERR, HPUB, INFO, NAMES, OK, PING, PONG, PUB, SUB, UNSUB, Op
 from .parser import NO_LIMIT, Parser
+
+# Called with data, and most, longest, largest, verbs as in `native.deliver_publishes`. Returns (position,
+# count) as that does, and whether to parse on.
+Deliver = Callable[[bytes, int, int, int, tuple[bytes, bytes]], tuple[int, int, bool]]
 
 _CR = 13
 _VERBS_OF_PUBLISHES = (b"PUB ", b"HPUB ")
@@ -30,15 +37,19 @@ class ClientParser(Parser):
     """Incremental parser of one client connection; see `Parser` for the other fields.
 
     headers: whether HPUB is allowed; otherwise it is a violation. May be changed between two calls of `feed`.
+    deliver: delivers publishes at the start of what is fed, if that takes no more than to queue them for
+        those who receive them, or to pass them to a batch callback. None to return all as operations. May
+        be changed likewise.
     """
 
-    __slots__ = ("headers",)
+    __slots__ = ("deliver", "headers")
 
     def __init__(
         self, max_control_line: int = 4096, max_payload: int = 1048576, headers: bool = True
     ) -> None:
         super().__init__(max_control_line, max_payload)
         self.headers = headers
+        self.deliver: Deliver | None = None
 
     def _parse(self, data: bytes, ops: list[Op]) -> PeerError | None:
         largest = self.max_payload if self.max_payload >= 0 else NO_LIMIT
@@ -46,6 +57,9 @@ class ClientParser(Parser):
         most = self.most
         end = len(data)
         pos = 0
+        if self.deliver is not None:
+            pos, self.delivered, go_on = self.deliver(data, most, self.max_control_line, largest, verbs)
+            most = most - self.delivered if go_on else 0
         while pos < end and len(ops) < most:
             pos = scan_publishes(data, pos, most - len(ops), self.max_control_line, largest, verbs, ops)
             if pos == end or len(ops) == most:

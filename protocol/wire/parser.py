@@ -9,8 +9,8 @@ size was announced.
 
 From a connection that must log in it takes nothing but CONNECT at first (`await_connect`). Any other first
 byte is a violation at once, whatever follows, and what comes after CONNECT is not looked at until `connected`
-(`client.parse`, state OP_START with `awaitingAuth`, in the reference). A WebSocket brings the same bytes to
-the same parser. A parser of another protocol overrides `_first` to say which packet it begins with.
+(nats-server's server/parser.go: parse, state OP_START with `awaitingAuth`). A WebSocket brings the same bytes
+to the same parser. A parser of another protocol overrides `_first` to say which packet it begins with.
 """
 
 from ..errors import PeerError
@@ -33,6 +33,8 @@ class Parser:
     buffer: what is left over of earlier reads.
     most: the number of operations after which a parse ends.
     left: how many of the last bytes fed were then not looked at; the caller feeds them again.
+    delivered: how many publishes of the last bytes fed were delivered while they were parsed, and so are not
+        among the operations.
     """
 
     __slots__ = (
@@ -40,6 +42,7 @@ class Parser:
         "_dead",
         "_violation",
         "buffer",
+        "delivered",
         "left",
         "max_control_line",
         "max_payload",
@@ -52,6 +55,7 @@ class Parser:
         self.buffer = FrameBuffer()
         self.most = _MOST
         self.left = 0
+        self.delivered = 0
         self._awaits_connect = False
         self._dead = False
         self._violation: PeerError | None = None
@@ -62,6 +66,7 @@ class Parser:
         After a violation, which is always the last of its list, nothing more is parsed.
         """
         self.left = 0
+        self.delivered = 0
         if self._dead:
             return []
         buffer = self.buffer

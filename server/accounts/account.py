@@ -7,9 +7,10 @@ synchronously on the loop. Never does I/O.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from ...native import frame_answers, frame_replies
 from ...protocol.subject import is_valid
 from ...protocol.wire.encode import tail as tail_of
 from ...protocol.wire.ops import PUB, Op
@@ -22,11 +23,13 @@ from .routing import route
 from .space import StreamImport, SubjectSpace
 from .subscription import (
     INTERNAL,
+    AckCallback,
+    AckSubscription,
+    BatchCallback,
     ConnectionKind,
     InternalEndpoint,
     Message,
     MessageEndpoint,
-    ReadCallback,
     RoutedMessage,
     Subscription,
 )
@@ -38,7 +41,9 @@ if TYPE_CHECKING:
     from .inbox_routes import Receiver
 
 UNLIMITED = -1
+_TOGETHER = 4096  # messages to one inbox that are framed at once
 _INTERNAL = ConnectionKind.INTERNAL.value
+HeadedAnswer = tuple[bytes, bytes, bytes]  # subject, header, body
 
 
 class ConnectionLimits:
@@ -171,16 +176,29 @@ class Account(SubjectSpace):
         callback: Callable[[Message], None],
         *,
         queue: str = "",
-        reader: ReadCallback | None = None,
+        batch_callback: BatchCallback | None = None,
     ) -> Subscription:
         """Subscribe the server itself to `subject` (wildcards allowed). The callback must not block.
 
-        reader: see Subscription. Raises ValueError if the subject is invalid.
+        batch_callback: see Subscription. Raises ValueError if the subject is invalid.
         """
         if not is_valid(subject):
             raise ValueError(f"invalid subject {subject!r}")
         subscription = Subscription(subject, self._sink, queue=queue, callback=callback)
-        subscription.reader = reader
+        subscription.batch_callback = batch_callback
+        self.add_subscription(subscription)
+        return subscription
+
+    def subscribe_to_acks(
+        self,
+        subject: str,
+        callback: Callable[[Message], None],
+        batch_callback: BatchCallback,
+        ack_callback: AckCallback,
+    ) -> Subscription:
+        """Subscribe a consumer to its acks; see `subscribe` and AckSubscription."""
+        subscription = AckSubscription(subject, self._sink, ack_callback)
+        subscription.callback, subscription.batch_callback = callback, batch_callback
         self.add_subscription(subscription)
         return subscription
 
@@ -235,28 +253,57 @@ class Account(SubjectSpace):
         self.flusher.schedule()
         return delivered
 
-    def publish_each(self, messages: Iterable[tuple[bytes, bytes]]) -> None:
+    def publish_each(self, messages: Sequence[tuple[bytes, bytes]]) -> None:
         """Send many messages (subject, body) in order, each as `publish` would."""
-        plans, receiver_of = self.plans, self.inbox_routes.receiver
+        plans, sublist, routes = self.plans, self.sublist, self.inbox_routes
         known: list[Op] = []
-        for subject, body in messages:
-            size = len(body)
-            tail = b"%d\r\n%b\r\n" % (size, body)
-            if subject in plans:
-                known.append((PUB, subject, b"", 0, size, tail))
-                continue
-            if known:
+        start, count = 0, len(messages)
+        while start < count:
+            stop, receiver, frames, size = frame_replies(
+                messages, start, _TOGETHER, plans, routes.receivers, sublist.ends, sublist.literal
+            )
+            if known and (receiver is not None or messages[start][0] not in plans):
                 self._fan_out(known)
                 known.clear()
-            receiver = receiver_of(subject)
-            if receiver is None:
-                self.publish(subject.decode("utf-8", "surrogateescape"), body)
+            if receiver is not None:
+                subscription, queue = receiver
+                subscription.delivered += stop - start
+                queue.send_run(frames, stop - start, size)
+                start = stop
                 continue
-            subscription, queue = receiver
-            subscription.delivered += 1
-            queue.send_message(b"MSG %b %b " % (subject, subscription.sid), tail, size)
+            subject, body = messages[start]
+            if subject in plans:
+                known.append((PUB, subject, b"", 0, len(body), b"%d\r\n%b\r\n" % (len(body), body)))
+            elif routes.receiver(subject) is not None:
+                continue  # that is known now
+            else:
+                self.publish(subject.decode("utf-8", "surrogateescape"), body)
+            start += 1
         if known:
             self._fan_out(known)
+        self.flusher.schedule()
+
+    def publish_answers(self, answers: Sequence[HeadedAnswer]) -> None:
+        """Send many answers (subject, header, body) in order, each as `publish` would.
+
+        Those in a row that one client receives, as it is with the answers to one read, are queued as one run.
+        """
+        plans, sublist, routes = self.plans, self.sublist, self.inbox_routes
+        start, count = 0, len(answers)
+        while start < count:
+            stop, receiver, frames, size = frame_answers(
+                answers, start, _TOGETHER, plans, routes.receivers, sublist.ends, sublist.literal
+            )
+            if receiver is not None:
+                subscription, queue = receiver
+                subscription.delivered += stop - start
+                queue.send_run(frames, stop - start, size)
+                start = stop
+                continue
+            subject, header, body = answers[start]
+            if subject in plans or routes.receiver(subject) is None:  # otherwise that is known now
+                self.publish(subject.decode("utf-8", "surrogateescape"), body, header=header)
+                start += 1
         self.flusher.schedule()
 
     def _fan_out(self, publishes: list[Op]) -> None:

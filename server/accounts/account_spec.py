@@ -1,18 +1,19 @@
 """Account specs: what an account will be, according to the configuration or a token.
 
-Promises that an impossible import raises an AccountsError that says why. Whoever makes the accounts decides
-whether to refuse all of them or to do without this import.
+Promises that an impossible import raises an AccountsError that says why. The caller then refuses all
+accounts, or leaves this import out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from ...protocol.lazy_dataclass import dataclass
 from ...protocol.subject_tree import SubjectTree
 from ...protocol.transform import without_placeholders
-from ..slices import Steps, each
+from ..slices import Steps, map_in_steps
 from .exports import ServiceExport, StreamExport
 from .imports import ServiceImport
 from .mapping import Mappings
@@ -114,7 +115,7 @@ def _kept(old: Iterable[E], new: Iterable[E]) -> Steps[list[E]]:
     for export in old:
         old_by_key[export.key] = export
         yield
-    return (yield from each(new, lambda export: old_by_key.get(export.key, export)))
+    return (yield from map_in_steps(new, lambda export: old_by_key.get(export.key, export)))
 
 
 def make_import(

@@ -1,23 +1,27 @@
 """AckRouteCache: one cached plan for all acks of a consumer.
 
-Each ack has a subject of its own, so a cache by literal subject never finds it. But the acks of one consumer
-differ only in their numbers, and hardly any pattern tells them apart. The plan of all acks of a consumer,
-`$JS.ACK.<stream>.<consumer>.*.*.*.*.*` (or the longer form with domain and account), is worked out here once,
-provided that every interest in one of them is an interest in all of them.
+Each ack is published to a subject of its own, so a cache by literal subject never has it. But the subjects of
+one consumer's acks, `$JS.ACK.<stream>.<consumer>.*.*.*.*.*` (or the longer form with domain and account),
+differ only in the numbers after the consumer's name. If each subscription that matches one of them matches
+all of them, then all have the same receivers and share one plan. A subscription to some of the acks, such as
+`$JS.ACK.S.C.1.>`, ends that: each ack of that consumer then needs a plan of its own.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...native import scan_acks
 from ...protocol.reserved import ACK
 from ...protocol.subject import is_subset
 from .plan import Draw, Plan
+from .subscription import AckSubscription
 
 if TYPE_CHECKING:
     from .sublist import Sublist
 
 ACKS = ACK.encode()
+ACK_PUBLISH = b"PUB " + ACKS  # how most acks of a client begin
 _FIRST = frozenset({"$JS", "*", ">"})
 _MOST = 4096
 
@@ -56,10 +60,28 @@ class AckRouteCache:
             plan = self._find(key, subject)
         return plan
 
+    def deliver(
+        self, data: bytes, pos: int, most: int, longest: int, largest: int, verbs: tuple[bytes, bytes]
+    ) -> tuple[int, int, int]:
+        """Deliver the plain acks that begin at `pos`, if only a consumer receives them and takes them so.
+
+        Return (position, count, size) of what was delivered. It is nothing before the first ack of that
+        consumer had a plan. The arguments are those of `native.scan_acks`; no mapping may concern acks.
+        """
+        seqs: list[int] = []
+        replies: list[tuple[int, bytes]] = []
+        stop, size, head, dots = scan_acks(data, pos, most, longest, largest, verbs, seqs, replies)
+        plan = self._plans.get((head, dots))
+        receiver = None if plan is None else plan.batch_subscription
+        if not isinstance(receiver, AckSubscription) or not receiver.ack_callback(seqs, replies):
+            return pos, 0, 0
+        receiver.delivered += len(seqs)
+        return stop, len(seqs), size
+
     def _find(self, key: tuple[bytes, int], subject: bytes) -> Plan | None:
         head, dots = key
         pattern = head.decode("utf-8", "surrogateescape") + ".*" * (dots - head.count(b"."))
-        alike = all(is_subset(pattern, s.subject) for s in self._sublist.on_acks(pattern))
+        alike = all(is_subset(pattern, s.subject) for s in self._sublist.colliding(pattern))
         text = subject.decode("utf-8", "surrogateescape")
         plan: Plan | None = Plan(subject, text, self._sublist, None, self._draw) if alike else None
         if plan is not None and (not plan.simple or plan.targets or plan.choices):

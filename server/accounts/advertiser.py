@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from ..slices import Shared, Slices, Steps, paced
+from ..slices import Slices, Steps, TurnScheduler, paced
 
 if TYPE_CHECKING:
     from .space import InterestWatch, SubjectSpace
@@ -61,7 +61,7 @@ class _Sync(Generic[K]):
 class Advertiser(ABC, Generic[K]):
     """What one peer was told of an account's interest. Each kind of peer defines what concerns it."""
 
-    def __init__(self, turns: Shared) -> None:
+    def __init__(self, turns: TurnScheduler) -> None:
         self._turns = turns
         self._counts: dict[K, int] = {}
         self._before: dict[K, int] = {}  # what the peer was told, and the current sync has not reached yet
@@ -83,11 +83,11 @@ class Advertiser(ABC, Generic[K]):
         """Stop advertising, and return what the peer was told."""
         self._unwatch()
         self._end()
-        told, self._counts = self._counts, {}
+        sent, self._counts = self._counts, {}
         before, self._before = self._before, {}
         if before:
-            told.update(before)
-        return told
+            sent.update(before)
+        return sent
 
     def withdraw(self) -> None:
         """Stop advertising, and tell the peer that all of the interest has ended."""
@@ -119,7 +119,7 @@ class Advertiser(ABC, Generic[K]):
     # --- what each kind of peer defines
 
     @abstractmethod
-    def _concerns(self, subscription: Subscription) -> bool:
+    def _should_advertise(self, subscription: Subscription) -> bool:
         """Return whether the peer may know of the subscription."""
 
     @abstractmethod
@@ -127,7 +127,7 @@ class Advertiser(ABC, Generic[K]):
         """Return the key under which the subscription is counted."""
 
     @abstractmethod
-    def _tell(self, key: K, count: int) -> None:
+    def _send_count(self, key: K, count: int) -> None:
         """Send the peer the present count of a key; 0 ends the interest."""
 
     @abstractmethod
@@ -138,7 +138,7 @@ class Advertiser(ABC, Generic[K]):
     def _go_on(self) -> None:
         """Serve again what the peer sends."""
 
-    def _besides(self, account: SubjectSpace) -> Iterable[K]:
+    def _extra_interest(self, account: SubjectSpace) -> Iterable[K]:
         """Return what else to advertise. A new peer is told of this last, and in this order."""
         del account
         return ()
@@ -147,7 +147,7 @@ class Advertiser(ABC, Generic[K]):
 
     def _changed(self, change: InterestChange) -> None:
         subscription, sync = change.subscription, self._sync
-        if (sync is not None and sync.will_count(subscription)) or not self._concerns(subscription):
+        if (sync is not None and sync.will_count(subscription)) or not self._should_advertise(subscription):
             return
         key = self._key(subscription)
         if sync is not None and subscription.subject == sync.subject:
@@ -156,18 +156,18 @@ class Advertiser(ABC, Generic[K]):
             self._add(key, change.delta)
 
     def _add(self, key: K, delta: int) -> None:
-        count = told = self._counts.get(key, 0)
+        count = sent = self._counts.get(key, 0)
         again = False
-        if not told and self._sync is not None:
-            told = self._before.pop(key, 0)
+        if not sent and self._sync is not None:
+            sent = self._before.pop(key, 0)
             again = self._sync.repeats
         count += delta
         if count > 0:
             self._counts[key] = count
         else:
             self._counts.pop(key, None)
-        if (told > 0) != (count > 0) or (key[1] and told != count) or (again and told):
-            self._tell(key, count)
+        if (sent > 0) != (count > 0) or (key[1] and sent != count) or (again and sent):
+            self._send_count(key, count)
 
     # --- a sync
 
@@ -203,7 +203,7 @@ class Advertiser(ABC, Generic[K]):
             yield from self._advertising(sync, account)
         while self._before:
             key, _ = self._before.popitem()
-            self._tell(key, 0)
+            self._send_count(key, 0)
             yield
 
     def _advertising(self, sync: _Sync[K], account: SubjectSpace) -> Steps[None]:
@@ -211,7 +211,7 @@ class Advertiser(ABC, Generic[K]):
         for subject in list(sync.ahead):
             del sync.ahead[subject]
             yield from self._count(sync, account, subject)
-        for key in self._besides(account):
+        for key in self._extra_interest(account):
             self._add(key, 1)
             yield
 
@@ -222,7 +222,7 @@ class Advertiser(ABC, Generic[K]):
         while sync.uncounted:
             for _ in range(min(len(sync.uncounted), _AT_ONCE)):
                 subscription, _ = sync.uncounted.popitem()
-                if account.tells(self._watch, subscription) and self._concerns(subscription):
+                if account.announces_end(self._watch, subscription) and self._should_advertise(subscription):
                     key = self._key(subscription)
                     sync.counts[key] = sync.counts.get(key, 0) + subscription.weight
             yield

@@ -1,7 +1,8 @@
 """AllowedReplies: the reply subjects to which one peer may publish because it received messages with them.
 
 This is what the permission `allow_responses` gives. Promises: there are never more than 4096 subjects; the
-oldest make room, which expire first. Source: `client.replies` in nats-server's server/client.go.
+oldest make room, which expire first. Source: nats-server's server/client.go, the field
+`replies` of the client.
 """
 
 from __future__ import annotations

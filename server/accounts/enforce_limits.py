@@ -21,11 +21,11 @@ def close_excess(account: Account, clients: int = 0, leafs: int = 0) -> None:
 
     clients, leafs: how many other servers have, if those count too.
     """
-    for limit, held, others in (
+    for limit, connections, others in (
         (account.limits.connections, account.connections, clients),
         (account.limits.leafs, account.leafs, leafs),
     ):
-        over = len(held) + others - limit
+        over = len(connections) + others - limit
         if limit >= 0 and over > 0:
-            for connection in sorted(held, key=attrgetter("id"))[-over:]:
+            for connection in sorted(connections, key=attrgetter("id"))[-over:]:
                 connection.fail(FULL_ERROR, FULL_REASON)

@@ -22,7 +22,7 @@ class Export:
 
     accounts: the names of the accounts that may import it; None means every account (a public export).
     token_position: the 1-based token of the subject that must be the importer's name; 0 means none.
-    private: importers need an activation token. Whoever makes the import has checked it.
+    private: importers need an activation token. It is checked before the import is made.
     """
 
     __slots__ = ("accounts", "private", "subject", "token_position")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # Replies to which no client may have others answer.
 RESERVED_REPLIES = tuple(prefix.encode() for prefix in (SERVICE_REPLY, ACK, GATEWAY_REPLY))
 _RESERVED_STARTS = frozenset(prefix[:2] for prefix in RESERVED_REPLIES)
-_TOGETHER = 32  # publishes that a reader gets first; then twice as many, as long as the turn lasts
+TOGETHER = 32  # publishes that a batch callback gets first; then twice as many, as long as the turn lasts
 _CLIENT = ConnectionKind.CLIENT.value
 
 # The first operation that needs more, None if all are served; its plan, None if it is a publish and there was
@@ -51,11 +51,11 @@ class Producer(Protocol):
     def clock(self) -> Clock:
         """The clock that `until` is compared with."""
 
-    def rests(self, operations: Iterator[Op]) -> bool:
+    def must_pause(self, operations: Iterator[Op]) -> bool:
         """Return whether to serve nothing more now; the rest of `operations` is then kept."""
 
     def serve_special(self, plan: Plan, operation: Op, operations: Iterator[Op]) -> bool:
-        """Do what a special plan needs after its targets are served. Return what `rests` returns."""
+        """Do what a special plan needs after its targets are served. Return what `must_pause` returns."""
 
 
 def fan_out(
@@ -67,9 +67,9 @@ def fan_out(
     """
     known, pending_flush = space.plans.get, space.pending_flush
     headers = producer is not None and producer.headers
-    count, size_sum, together = 0, 0, _TOGETHER
-    reader: Subscription | None = None
-    run: list[Publish] = []  # for the reader
+    count, size_sum, together = 0, 0, TOGETHER
+    receiver: Subscription | None = None
+    run: list[Publish] = []  # for the receiver
     operation: Op | None
     plan: Plan | None = None
     for operation in operations:
@@ -86,19 +86,19 @@ def fan_out(
             or (header_size and tail.find(TRACED, 0, len(tail) - size + header_size) >= 0)
         ):
             break
-        if run and plan.reader is not reader:
-            _hand_over(reader, run)
+        if run and plan.batch_subscription is not receiver:
+            _hand_over(receiver, run)
         targets: Sequence[Target] | None = plan.targets_for[kind]
         if targets is None and (kind != _CLIENT or not plan.simple):
             break
         count += 1
         size_sum += size
-        if targets is None and plan.reader is not None:
-            reader = plan.reader
+        if targets is None and plan.batch_subscription is not None:
+            receiver = plan.batch_subscription
             run.append((subject, reply, header_size, size, tail))
             if len(run) == together:
-                _hand_over(reader, run)
-                if producer is not None and producer.rests(operations):
+                _hand_over(receiver, run)
+                if producer is not None and producer.must_pause(operations):
                     return None, None, count, size_sum
                 together <<= 1  # no more than was served quickly so far
             continue
@@ -114,9 +114,9 @@ def fan_out(
             return None, None, count, size_sum
     else:
         operation = plan = None
-    if run and reader is not None and reader.reader is not None:
-        reader.delivered += len(run)  # as `_hand_over`, once a read
-        reader.reader(run)
+    if run and receiver is not None and receiver.batch_callback is not None:
+        receiver.delivered += len(run)  # as `_hand_over`, once a read
+        receiver.batch_callback(run)
     return operation, plan, count, size_sum
 
 
@@ -131,9 +131,9 @@ def _is_reserved(reply: bytes, kind: int) -> bool:
     return reply.startswith(ACKS) and b"@" in reply
 
 
-def _hand_over(reader: Subscription | None, run: list[Publish]) -> None:
-    """Pass to a reader the publishes that were gathered for it, and empty the list."""
-    if reader is not None and reader.reader is not None:
-        reader.delivered += len(run)
-        reader.reader(run)
+def _hand_over(receiver: Subscription | None, run: list[Publish]) -> None:
+    """Call a batch callback with the publishes that were gathered for it, and empty the list."""
+    if receiver is not None and receiver.batch_callback is not None:
+        receiver.delivered += len(run)
+        receiver.batch_callback(run)
     run.clear()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -66,7 +67,9 @@ class OutboundQueue:
         self.out_msgs += count
         self.out_bytes += size
         self._gathered += len(data)
-        self.mark()
+        if not self.flush_pending:  # as in `send_message`
+            self.flush_pending = True
+            self._flusher.pending_flush.append(self)
         if self._gathered > EARLY_FLUSH:
             self.flush()
 
@@ -92,16 +95,22 @@ class Flusher:
     stalled: queues whose peer had too much unread after a write; the producer of the batch waits for them.
     overflows: how often there was more to write than one turn allows.
     reading: whether a connection serves what it read, and flushes afterwards.
+    at_end: what is to be done before that, because of what was read.
+    reader: the `id` of the connection that was served last.
+    since: since when no other connection was served, in ns.
     """
 
     __slots__ = (
         "_late",
         "_scheduled",
         "_waiting",
+        "at_end",
         "clock",
         "overflows",
         "pending_flush",
+        "reader",
         "reading",
+        "since",
         "stalled",
     )
 
@@ -111,15 +120,28 @@ class Flusher:
         self.stalled: list[OutboundQueue] = []
         self.overflows = 0
         self.reading = False
+        self.at_end: list[Callable[[], None]] = []
+        self.reader = 0
+        self.since = 0
         self._late: deque[OutboundQueue] = deque()  # in order; `flush_pending` stays set
         self._waiting: list[Callable[[], None]] = []
         self._scheduled = False
+
+    def end_read(self) -> None:
+        """Do what was left for the end of the read that is served. One failure must not keep the others."""
+        while self.at_end:
+            callbacks, self.at_end = self.at_end, []
+            for callback in callbacks:
+                try:
+                    callback()
+                except Exception as error:
+                    self.clock.soon(partial(_fail, error))
 
     def schedule(self) -> None:
         """Flush in the loop's next round, unless the read that is being served does so at its end."""
         if self.pending_flush and not (self.reading or self._scheduled):
             self._scheduled = True
-            self.clock.call_later(0, self._run)
+            self.clock.soon(self._run)
 
     def flush(self) -> None:
         """Write to as many destinations as one turn allows, and to the rest in the next turns."""
@@ -148,7 +170,7 @@ class Flusher:
     def _again(self) -> None:
         if not self._scheduled:
             self._scheduled = True
-            self.clock.call_later(0, self._run)
+            self.clock.soon(self._run)
 
     def _run(self) -> None:
         self._scheduled = False
@@ -169,3 +191,8 @@ class Flusher:
             resume()
         # What was written here came from the server itself, which waits for nobody.
         self.stalled.clear()
+
+
+def _fail(error: Exception) -> None:
+    """Raise an error where the loop reports it."""
+    raise error

@@ -25,13 +25,15 @@ class InboxRouteCache:
     """The only receivers of the inboxes of one account, by all tokens of the subject but the last.
 
     It holds at most `_MOST` of them, and is emptied when it would hold more.
+
+    receivers: what is known so far, None where there is no such receiver.
     """
 
-    __slots__ = ("_receivers", "_sublist")
+    __slots__ = ("_sublist", "receivers")
 
     def __init__(self, sublist: Sublist) -> None:
         self._sublist = sublist
-        self._receivers: dict[bytes, Receiver | None] = {}
+        self.receivers: dict[bytes, Receiver | None] = {}
 
     def receiver(self, subject: bytes) -> Receiver | None:
         """Return the only subscription that receives a literal `subject`, and its connection's queue.
@@ -41,7 +43,7 @@ class InboxRouteCache:
         """
         head, _, last = subject.rpartition(b".")
         try:
-            found = self._receivers[head]
+            found = self.receivers[head]
         except KeyError:
             found = self._find(head)
         if found is None or not last:
@@ -54,18 +56,18 @@ class InboxRouteCache:
 
     def _find(self, head: bytes) -> Receiver | None:
         text = head.decode("utf-8", "surrogateescape")
-        if len(self._receivers) >= _MOST:
-            self._receivers.clear()
+        if len(self.receivers) >= _MOST:
+            self.receivers.clear()
         found: Subscription | None = None
         if is_valid(text) and not has_wildcard(text) and not text.startswith(_OTHERS):
             found = self._sublist.only_covering(text + ".*")
-        self._receivers[head] = receiver = None if found is None else _as_it_is(found)
+        self.receivers[head] = receiver = None if found is None else _as_it_is(found)
         return receiver
 
     def clear(self) -> None:
         """Forget everything, because the interest in a pattern has changed."""
-        if self._receivers:
-            self._receivers.clear()
+        if self.receivers:
+            self.receivers.clear()
 
 
 def _as_it_is(subscription: Subscription) -> Receiver | None:

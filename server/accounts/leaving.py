@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..slices import EachTurn, Slices, Steps, at_once, paced
+from ..slices import Slices, Steps, at_once, paced
 
 if TYPE_CHECKING:
     from ..clock import Clock
@@ -21,7 +21,7 @@ _AT_ONCE = 250  # subscriptions
 _FREED = 64  # between two looks at the clock
 
 
-class Leaver(NamedTuple):
+class LeavingConnection(NamedTuple):
     """A connection that leaves an account, where it will never receive anything again.
 
     account: None if it had ended before.
@@ -37,12 +37,13 @@ class Leaver(NamedTuple):
     stop: Callable[[], dict[Any, int]] | None = None
 
 
-def leave(clock: Clock, leavers: list[Leaver]) -> None:
+def leave(clock: Clock, leavers: list[LeavingConnection]) -> None:
     """Remove the subscriptions of all `leavers`, and call each `stop`. Empties their `subscriptions`."""
     marked = []
     if sum(len(leaver.subscriptions) for leaver in leavers) <= _AT_ONCE:
-        for leaver in leavers:
-            at_once(_removing(leaver))
+        for leaver in leavers:  # of a route there are as many as accounts, most without subscriptions
+            if leaver.subscriptions:
+                at_once(_removing(leaver))
         if all(leaver.stop is None for leaver in leavers):
             return
     else:
@@ -58,10 +59,10 @@ def leave(clock: Clock, leavers: list[Leaver]) -> None:
             sublist.leaving.pop(sink, None)
 
     # Each connection has steps of its own: the work keeps up with connections that come and go all the time.
-    Slices(EachTurn(clock), paced(_ending(leavers)), done)
+    Slices(clock, paced(_ending(leavers)), done)
 
 
-def _mark(leaver: Leaver) -> Collection[SubjectSpace]:
+def _mark(leaver: LeavingConnection) -> Collection[SubjectSpace]:
     account, sink = leaver.account, leaver.sink
     if account is None:
         return ()
@@ -74,18 +75,18 @@ def _mark(leaver: Leaver) -> Collection[SubjectSpace]:
     return account, *exporters
 
 
-def _ending(leavers: list[Leaver]) -> Steps[None]:
+def _ending(leavers: list[LeavingConnection]) -> Steps[None]:
     for leaver in leavers:
-        told = {} if leaver.stop is None else leaver.stop()
+        counts = {} if leaver.stop is None else leaver.stop()
         yield from _removing(leaver)
-        while told:
-            for _ in range(min(len(told), _FREED)):
-                told.popitem()
+        while counts:
+            for _ in range(min(len(counts), _FREED)):
+                counts.popitem()
             yield
         yield
 
 
-def _removing(leaver: Leaver) -> Steps[None]:
+def _removing(leaver: LeavingConnection) -> Steps[None]:
     subscriptions = leaver.subscriptions
     while subscriptions:
         _, subscription = subscriptions.popitem()

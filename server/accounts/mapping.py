@@ -88,7 +88,7 @@ class Mappings:
 
     def __iter__(self) -> Iterator[Mapping]:
         yield from self._literal.values()
-        yield from (mapping for _, mapping in sorted(self._patterns.values(), key=_turn))
+        yield from (mapping for _, mapping in sorted(self._patterns.values(), key=_number))
 
     def add(self, mapping: Mapping) -> None:
         """Add a mapping. It replaces another one with the same source."""
@@ -111,8 +111,8 @@ class Mappings:
         if found is not None:
             return found
         patterns = self._patterns.matching(subject)
-        return min(patterns, key=_turn)[1] if patterns else None
+        return min(patterns, key=_number)[1] if patterns else None
 
 
-def _turn(entry: tuple[int, Mapping]) -> int:
+def _number(entry: tuple[int, Mapping]) -> int:
     return entry[0]

@@ -87,7 +87,7 @@ class PasswordChecks:
         done(passed)
 
 
-class Known:
+class VerifiedPasswords:
     """The passwords that were right. Safe to use from several threads."""
 
     def __init__(self, secret: bytes) -> None:
@@ -118,7 +118,7 @@ class Known:
         return hmac.digest(self._secret, hashed.encode() + password, hashlib.sha256)
 
 
-_known = Known(os.urandom(32))
+_known = VerifiedPasswords(os.urandom(32))
 
 
 def check_for(hashed: str, given: str) -> Check | None:

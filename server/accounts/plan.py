@@ -106,26 +106,30 @@ class Plan:
     plain: the local subscriptions without a queue group.
     remotes: those of leafs and routes.
     groups: the queue groups.
-    request: whether the server itself serves on this subject; see `is_request`.
-    silent: whether nobody receives it, and no mapping leads elsewhere.
-    simple: whether `targets`, `choices` and `callbacks` are all that receive it. They are empty otherwise.
     targets: those that every message goes to.
     choices: of each of these, one target is served.
     callbacks: the internal subscriptions.
     targets_for: the targets by the kind of the sender. None if they differ from message to message, or if
     messages of that kind must be looked at one by one.
-    headers: whether all targets accept headers.
-    leafs: whether some targets are other servers. `route` then serves what comes from a leaf, or is shown
-    under another subject.
     wide: the number of targets if it is large, else 0.
-    direct: whether there are targets, but neither choices nor callbacks.
-    reader: the only receiver, if that is a subscription with a reader.
-    special: whether there is more to do after the targets are served, as `wide`, `callbacks` or `silent` is
-    set.
+    batch_subscription: the only receiver, if that is a subscription with a batch callback. It may be the only
+    member of a queue group; then only clients' messages go to it together.
+
+    The flags, set once when the plan is made:
+
+    request   the server itself serves on this subject, see `is_request`
+    silent    nobody receives it, and no mapping leads elsewhere
+    simple    `targets`, `choices` and `callbacks` are all that receive it; otherwise they are empty
+    headers   all targets accept headers
+    leafs     some targets are other servers: `route` serves what comes from a leaf, or is shown under
+              another subject
+    direct    there are targets, but neither choices nor callbacks
+    special   there is more to do after the targets are served: `wide`, `callbacks` or `silent` is set
     """
 
     __slots__ = (
         "_draw",
+        "batch_subscription",
         "callbacks",
         "choices",
         "direct",
@@ -134,7 +138,6 @@ class Plan:
         "leafs",
         "mapping",
         "plain",
-        "reader",
         "remotes",
         "request",
         "silent",
@@ -162,7 +165,7 @@ class Plan:
         self.targets: tuple[Target, ...] = ()
         self.choices: tuple[tuple[Target, ...], ...] = ()
         self.callbacks: tuple[Subscription, ...] = ()
-        self.reader: Subscription | None = None
+        self.batch_subscription: Subscription | None = None
         self.direct = False
         self.headers = True
         self.leafs = False
@@ -183,7 +186,7 @@ class Plan:
             self.targets_for = _CAREFUL
 
     @property
-    def hearers(self) -> int:
+    def subscription_count(self) -> int:
         """The number of subscriptions in it."""
         return len(self.plain) + len(self.remotes) + sum(len(group.members) for group in self.groups)
 
@@ -196,14 +199,17 @@ class Plan:
         return picked
 
     def under(self, subject: bytes, text: str) -> Plan:
-        """Return the same plan for another subject, which the same callbacks receive (see `ack_routes`)."""
+        """Return the same plan for another subject with the same receivers.
+
+        See `ack_routes` and `direct_get_routes`.
+        """
         plan = Plan.__new__(Plan)
         plan.subject, plan.text, plan.mapping = subject, text, None
         plan.plain, plan.groups, plan.remotes = self.plain, self.groups, self.remotes
         plan.targets, plan.choices, plan.callbacks = self.targets, self.choices, self.callbacks
         plan.headers, plan.silent, plan.simple, plan.wide = self.headers, self.silent, self.simple, self.wide
         plan.targets_for, plan.request, plan._draw = self.targets_for, self.request, self._draw
-        plan.leafs, plan.direct, plan.reader = self.leafs, self.direct, self.reader
+        plan.leafs, plan.direct, plan.batch_subscription = self.leafs, self.direct, self.batch_subscription
         plan.special = self.special
         return plan
 
@@ -215,7 +221,7 @@ class Plan:
         lead = b"MSG %b %b " % (subject, subscription.sid)
         targets = ((subscription, queue, queue.out.append, lead, b"H" + lead),)
         plan.plain, plan.groups, plan.remotes = (subscription,), (), ()
-        plan.targets, plan.choices, plan.callbacks, plan.reader = targets, (), (), None
+        plan.targets, plan.choices, plan.callbacks, plan.batch_subscription = targets, (), (), None
         plan.targets_for = (targets, targets, targets, targets)
         plan.headers, plan.simple, plan.direct = queue.headers, True, True
         plan.silent = plan.special = plan.leafs = plan.request = False
@@ -223,6 +229,12 @@ class Plan:
         return plan
 
     def _simplify(self) -> bool:
+        if self.groups and not self.plain and not self.remotes and len(self.groups) == 1:
+            (group,) = self.groups
+            if len(group.members) == 1 and not group.remotes and _takes_batches(group.members[0]):
+                self.batch_subscription = group.members[0]
+                self.targets_for = _CAREFUL  # a server names the groups that its messages are for
+                return True
         callbacks = [s for s in self.plain if s.kind is _INTERNAL and s.transform is None]
         clients = self.plain
         if callbacks:
@@ -244,10 +256,10 @@ class Plan:
         routes = all(target[0].kind == ConnectionKind.ROUTER for target in self.targets[near:])
         self.special = bool(self.wide or callbacks)
         self.direct = bool(targets) and not choices and not callbacks
-        if not targets and not choices and len(callbacks) == 1 and callbacks[0].reader is not None:
-            self.reader = callbacks[0]
+        if not targets and not choices and len(callbacks) == 1 and _takes_batches(callbacks[0]):
+            self.batch_subscription = callbacks[0]
         self.targets_for = (
-            self.targets if not choices and self.reader is None else None,
+            self.targets if not choices and self.batch_subscription is None else None,
             None if self.leafs else self.targets,
             self.targets[:near] if routes else None,  # a route's messages go to no other route
             self.targets if self.direct and not self.request else None,
@@ -299,6 +311,12 @@ class Plan:
                 header_prefix = b"H" + prefix
             targets.append((subscription, queue, queue.out.append, prefix, header_prefix))
         return targets
+
+
+def _takes_batches(subscription: Subscription) -> bool:
+    """Return whether the server itself subscribes, with a batch callback."""
+    internal = subscription.kind is _INTERNAL and subscription.transform is None
+    return internal and subscription.batch_callback is not None
 
 
 def _never() -> float:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ...protocol.subject import is_valid
-from ...protocol.subject_tree import SubjectTree, places
+from ...protocol.subject_tree import SubjectTree, index_tree
 from ..config.options import (
     AccountLimitOptions,
     AccountOptions,
@@ -151,7 +151,7 @@ class _Prepared:
             _limits(self.options.limits), jetstream=None if share is None else {"": share}
         )
         self.specs = ImportSpecs()
-        self._offers: dict[str, SubjectTree[list[int]]] = {}  # places of exports, by kind
+        self._offers: dict[str, SubjectTree[list[int]]] = {}  # indexes of exports, by kind
         self.stream_imports: list[StreamImport] = []
         self.service_imports: list[ServiceImport] = []
 
@@ -199,9 +199,9 @@ class _Prepared:
         exports: Sequence[AnyExport] = self.spec.streams if kind == STREAM else self.spec.services
         tree = self._offers.get(kind)
         if tree is None:
-            tree = self._offers[kind] = places(export.subject for export in exports)
-        found = sorted(place for each in tree.covering(subject) for place in each)
-        return next((exports[place] for place in found if exports[place].allows(importer, subject)), None)
+            tree = self._offers[kind] = index_tree(export.subject for export in exports)
+        found = sorted(index for each in tree.covering(subject) for index in each)
+        return next((exports[index] for index in found if exports[index].allows(importer, subject)), None)
 
     def refuse_cycles(self, prepared: dict[str, _Prepared]) -> Steps[None]:
         for import_spec in self.specs:

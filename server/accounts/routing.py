@@ -129,7 +129,7 @@ def route(plan: Plan, msg: RoutedMessage, queues: tuple[bytes, ...] | None = Non
             continue
         if subscription.transform is not None:
             sent = msg.renamed(subscription.shown(plan.text))
-        if server.may_send(sent.subject.decode("utf-8", "surrogateescape")) and server.deliver_leaf(
+        if server.may_send(sent.subject.decode("utf-8", "surrogateescape")) and server.deliver_to_server(
             sent, tuple(names)
         ):
             delivered += 1

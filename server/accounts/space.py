@@ -17,6 +17,7 @@ from ...protocol.subject import ANY_REST, collide, has_wildcard, is_subset, matc
 from ...protocol.subject_tree import SubjectTree
 from ...protocol.transform import SubjectTransform, with_placeholders, without_placeholders
 from .ack_routes import ACKS, AckRouteCache
+from .direct_get_routes import DIRECT_GETS, DirectGetRouteCache
 from .exports import StreamExport
 from .inbox_routes import InboxRouteCache
 from .mapping import Mappings
@@ -28,11 +29,12 @@ if TYPE_CHECKING:
     from .flusher import OutboundQueue
 
 _MOST_PLANS = 8192
-_MOST_HEARERS = 1 << 16  # in all plans together: limits their memory, and what is freed at once
+_MOST_PLANNED = 1 << 16  # in all plans together: limits their memory, and what is freed at once
 _FEW_PLANS = 64
 _CLIENT = ConnectionKind.CLIENT.value
+_SHARED = (ACKS, DIRECT_GETS)
 
-Watcher = Callable[[InterestChange], None]
+InterestCallback = Callable[[InterestChange], None]
 
 
 class InterestWatch:
@@ -43,7 +45,7 @@ class InterestWatch:
 
     __slots__ = ("_space", "callback", "number", "subject")
 
-    def __init__(self, space: SubjectSpace, callback: Watcher, subject: str, number: int) -> None:
+    def __init__(self, space: SubjectSpace, callback: InterestCallback, subject: str, number: int) -> None:
         self._space = space
         self.callback = callback
         self.subject = subject
@@ -70,11 +72,12 @@ class SubjectSpace(SubscriptionOwner):
         self.imports_streams: list[StreamImport] = []
         self.plans: dict[bytes, Plan] = {}
         self.ack_routes = AckRouteCache(self.sublist, draw)
+        self.direct_get_routes = DirectGetRouteCache(self.sublist, draw)
         self.inbox_routes = InboxRouteCache(self.sublist)
         self.generation = 0
-        self._hearers = 0  # in plans
+        self._planned = 0  # subscriptions in all plans together
         self._seen: set[int] = set()  # hashes of inboxes that came once; the subjects may be long
-        self._imports_at: SubjectTree[list[int]] = SubjectTree()  # places in imports_streams, by `local`
+        self._imports_at: SubjectTree[list[int]] = SubjectTree()  # indexes in imports_streams, by `local`
         self._watches: SubjectTree[dict[InterestWatch, None]] = SubjectTree()  # by subject, `>` for all
         self._last_watch = 0
         self._draw = draw
@@ -129,7 +132,7 @@ class SubjectSpace(SubscriptionOwner):
             return iter(self.sublist)
         return (each for each in self.sublist if each.sink not in leaving)
 
-    def tells(self, watch: InterestWatch, subscription: Subscription) -> bool:
+    def announces_end(self, watch: InterestWatch, subscription: Subscription) -> bool:
         """Return whether a watcher will be told when this subscription is removed.
 
         It will not if the subscription was already leaving when the watch began.
@@ -142,7 +145,7 @@ class SubjectSpace(SubscriptionOwner):
         self.sublist.leaving[sink] = self._last_watch
         self.forget_plans()
 
-    def watch_interest(self, callback: Watcher, subject: str = ANY_REST) -> InterestWatch:
+    def watch_interest(self, callback: InterestCallback, subject: str = ANY_REST) -> InterestWatch:
         """Call `callback` for every change of interest from now on that overlaps with `subject`."""
         self._last_watch += 1
         watch = InterestWatch(self, callback, subject, self._last_watch)
@@ -161,7 +164,7 @@ class SubjectSpace(SubscriptionOwner):
         subject, queue = subscription.subject, subscription.queue
         concerned = [watch for watches in self._watches.colliding(subject) for watch in watches]
         if self.sublist.leaving:
-            concerned = [watch for watch in concerned if self.tells(watch, subscription)]
+            concerned = [watch for watch in concerned if self.announces_end(watch, subscription)]
         if concerned:
             count = self.sublist.weight(subject, queue)
             change = InterestChange(subject, queue, count, subscription.kind, delta, subscription)
@@ -176,27 +179,31 @@ class SubjectSpace(SubscriptionOwner):
         if plan is None:
             text = subject.decode("utf-8", "surrogateescape")
             mapping = None if self.mappings.empty else self.mappings.find(text)
-            if mapping is None and subject.startswith(ACKS):
-                plan = self.ack_routes.plan(subject)
-                if plan is not None:
-                    return plan.under(subject, text)
-            if len(self.plans) >= _MOST_PLANS or self._hearers >= _MOST_HEARERS:
+            if mapping is None and (shared := self._shared_plan(subject)) is not None:
+                return shared.under(subject, text)
+            if len(self.plans) >= _MOST_PLANS or self._planned >= _MOST_PLANNED:
                 self._clear_plans()
             plan = self.plans[subject] = Plan(subject, text, self.sublist, mapping, self._draw)
-            self._hearers += plan.hearers
+            self._planned += plan.subscription_count
         return plan
+
+    def _shared_plan(self, subject: bytes) -> Plan | None:
+        """Return the plan that an ack or a direct get shares with others of its kind, if it does."""
+        if subject.startswith(ACKS):
+            return self.ack_routes.plan(subject)
+        return self.direct_get_routes.plan(subject) if subject.startswith(DIRECT_GETS) else None
 
     def uncached_plan(self, subject: bytes, kind: int) -> Plan:
         """Return the plan of a literal subject that is not in the cache, for what comes from this kind.
 
         An inbox gets a plan of its own, in the cache, only when it comes again: mostly it does not. For what
-        comes from clients, a plan with a reader may bear another subject of the same ack route.
+        comes from clients, a plan with a batch subscription may bear another subject of the same route.
         """
         if not self.mappings.empty:
             return self.plan(subject)
-        if subject.startswith(ACKS):
-            plan = self.ack_routes.plan(subject) if kind == _CLIENT else None
-            if plan is not None and plan.reader is not None:
+        if subject.startswith(_SHARED):
+            plan = self._shared_plan(subject) if kind == _CLIENT else None
+            if plan is not None and plan.batch_subscription is not None:
                 return plan
         elif (seen := hash(subject)) not in self._seen and (receiver := self.inbox_routes.receiver(subject)):
             if len(self._seen) >= _MOST_PLANS:
@@ -214,16 +221,18 @@ class SubjectSpace(SubscriptionOwner):
         """Drop all plans: the next message makes new ones."""
         self.generation += 1
         self.ack_routes.clear()
+        self.direct_get_routes.clear()
         self.inbox_routes.clear()
         self._clear_plans()
 
     def _clear_plans(self) -> None:
         self.plans.clear()
-        self._hearers = 0
+        self._planned = 0
 
     def _invalidate(self, subject: str) -> None:
         self.generation += 1
         self.ack_routes.forget(subject)
+        self.direct_get_routes.forget(subject)
         plans = self.plans
         if not has_wildcard(subject):
             plans.pop(subject.encode("utf-8", "surrogateescape"), None)
@@ -242,7 +251,7 @@ class SubjectSpace(SubscriptionOwner):
     ) -> list[Subscription]:
         """Import these streams. Return the subscriptions whose shadows the caller must renew.
 
-        indexes: the places of the streams in the list, by local subject.
+        indexes: the indexes of the streams in the list, by local subject.
         """
         self.imports_streams = streams
         self._imports_at = indexes
@@ -253,7 +262,7 @@ class SubjectSpace(SubscriptionOwner):
         if subscription.sink in self.sublist.leaving:
             return
         met = sorted(p for found in self._imports_at.colliding(subscription.subject) for p in found)
-        for stream in (self.imports_streams[place] for place in met):
+        for stream in (self.imports_streams[index] for index in met):
             subject = stream.shadow_subject(subscription.subject)
             if subject is None:
                 continue

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...protocol.reserved import ACK
+from ...protocol.reserved import ACK, DIRECT_GET
 from ...protocol.subject import has_wildcard
 from ...protocol.subject_tree import SubjectTree
 from .subscription import Subscription
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Groups = dict[str, list[Subscription]]
 _WILDCARDS = (b"*", b">")
+_SHARED = (ACK, DIRECT_GET)  # begin the subjects of which many have the same route
 
 
 # Shared by the many buckets that have no queue groups. Never written to.
@@ -176,11 +177,8 @@ class Sublist:
             return bool(found)
         return any(each.sink not in self.leaving for bucket in found for each in bucket)
 
-    def on_acks(self, pattern: str) -> Iterator[Subscription]:
-        """Yield the subscriptions that match a part of `pattern`, which is a pattern of acks.
-
-        It begins with `ACK`.
-        """
+    def colliding(self, pattern: str) -> Iterator[Subscription]:
+        """Yield the subscriptions that match a part of `pattern`, which begins with `ACK` or `DIRECT_GET`."""
         for bucket in self._tree.colliding(pattern):
             yield from bucket
 
@@ -214,7 +212,7 @@ def _end(subject: str) -> bytes:
 def _in_tree(subject: str) -> bool:
     """Return whether `subject` goes into the tree.
 
-    All patterns do, and the literal subjects of acks too, because `on_acks` looks for what collides with a
-    pattern.
+    All patterns do, and the literal subjects of acks and direct gets too, because `colliding` looks for what
+    collides with a pattern of them.
     """
-    return has_wildcard(subject) or subject.startswith(ACK)
+    return has_wildcard(subject) or subject.startswith(_SHARED)

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...protocol.lazy_dataclass import dataclass
 from ...protocol.wire.encode import tail as tail_of
 
 if TYPE_CHECKING:
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 Callback = Callable[["Message"], None]
 # A publish as it is parsed: subject, reply, header size, size, tail (see protocol.wire.ops).
 Publish = tuple[bytes, bytes, int, int, bytes]
-ReadCallback = Callable[[list[Publish]], None]
+BatchCallback = Callable[[list[Publish]], None]
+# Called with what `native.scan_acks` found: sequences, and (sequence, reply) of those that have a reply.
+AckCallback = Callable[[list[int], list[tuple[int, bytes]]], bool]
 
 
 class ConnectionKind(enum.IntEnum):
@@ -43,8 +46,8 @@ class MessageEndpoint:
     id: the id of a connection; 0 for everything else.
     echo: whether the endpoint receives its own messages.
     is_spoke: of a leaf connection: this server is the spoke and the peer is the hub.
-    remote_cluster: of a leaf connection: the peer's cluster, to which its messages never return. Of a route:
-    the cluster of the leaf that the last message came from.
+    remote_cluster: the cluster of the leaf node that a message of this endpoint comes from; the message never
+        returns there. A leaf connection has its peer's cluster, a route sets that of each message, or "".
     server_id: of a route: the id of the server at the other end.
     fast: the endpoint takes every message as it is (echo, no filter of deliveries, no tracking of replies).
     outbound: the queue of messages for a connection.
@@ -93,7 +96,7 @@ class MessageEndpoint:
         """
         raise NotImplementedError
 
-    def deliver_leaf(self, msg: RoutedMessage, queues: tuple[bytes, ...]) -> bool:
+    def deliver_to_server(self, msg: RoutedMessage, queues: tuple[bytes, ...]) -> bool:
         """Send one message to a leaf or route, once however many of its interests match.
 
         queues: the groups that the peer must serve; plain interest is then implied too.
@@ -133,12 +136,13 @@ class Subscription:
     weight: how many members a remote queue group stands for.
     parent: of a shadow, which a stream import adds in the exporting account: the importer's subscription.
     transform: of a shadow: from the exported subject to the one the importer sees; None if they are equal.
-    reader: is called instead of `callback` with publishes that arrived together and that nobody else
+    batch_callback: is called instead of `callback` with publishes that arrived together and that nobody else
     receives; it must not keep the list.
     """
 
     __slots__ = (
         "account",
+        "batch_callback",
         "callback",
         "closed",
         "delivered",
@@ -147,7 +151,6 @@ class Subscription:
         "origin",
         "parent",
         "queue",
-        "reader",
         "shadows",
         "sid",
         "sink",
@@ -173,7 +176,7 @@ class Subscription:
         self.queue = queue
         self.sid = sid
         self.callback = callback
-        self.reader: ReadCallback | None = None
+        self.batch_callback: BatchCallback | None = None
         self.weight = weight
         self.origin = origin
         self.account: SubscriptionOwner | None = None
@@ -194,12 +197,28 @@ class Subscription:
         return f"<Subscription {self.subject!r}{queue} {self.kind.name}>"
 
 
+class AckSubscription(Subscription):
+    """The server's own interest in the acks of one consumer.
+
+    ack_callback: may be called instead of `batch_callback` with plain acks that arrived together. It returns
+        False if it takes none, because there is more to know of each than its sequence.
+    """
+
+    __slots__ = ("ack_callback",)
+
+    def __init__(self, subject: str, sink: MessageEndpoint, ack_callback: AckCallback) -> None:
+        super().__init__(subject, sink)
+        self.ack_callback = ack_callback
+
+
 @dataclass(frozen=True, slots=True)
 class InterestChange:
-    """What a watcher of interest is told about one change.
+    """One change of the interest in `subject` and `queue`, as those who watch the interest get it.
 
-    count: how many members (the sum of weights) of any kind `subject` and `queue` now have in the account.
-    delta: by how much the count changed; negative when members leave.
+    count: how many subscriptions the account has there now. One of a remote queue group counts as many times
+        as the group has members (`Subscription.weight`).
+    kind: the kind of the endpoint whose subscription changed. `count` includes those of all kinds.
+    delta: by how much the count changed; negative if there are fewer now.
     """
 
     subject: str
@@ -221,6 +240,7 @@ class ImportStep(NamedTuple):
     share: bool
 
 
+@dataclass(slots=True, eq=False)
 class RoutedMessage:
     """A message being routed. It never changes during delivery: a rewrite makes a new message.
 
@@ -233,40 +253,16 @@ class RoutedMessage:
     answer: the server sends this as an answer, so it is not a request itself.
     """
 
-    __slots__ = (
-        "answer",
-        "chain",
-        "header_size",
-        "reply",
-        "shown",
-        "size",
-        "source",
-        "subject",
-        "tail",
-    )
-
-    def __init__(
-        self,
-        source: MessageEndpoint,
-        subject: bytes,
-        reply: bytes,
-        header_size: int,
-        size: int,
-        tail: bytes,
-        shown: bytes = b"",
-        chain: tuple[ImportStep, ...] = (),
-        *,
-        answer: bool = False,
-    ) -> None:
-        self.answer = answer
-        self.source = source
-        self.subject = subject
-        self.reply = reply
-        self.header_size = header_size
-        self.size = size
-        self.tail = tail
-        self.shown = shown
-        self.chain = chain
+    source: MessageEndpoint
+    subject: bytes
+    reply: bytes
+    header_size: int
+    size: int
+    tail: bytes
+    shown: bytes = b""
+    chain: tuple[ImportStep, ...] = ()
+    _: KW_ONLY
+    answer: bool = False
 
     @property
     def header(self) -> bytes:
@@ -345,7 +341,7 @@ class Message:
 def message_of(publish: Publish) -> Message:
     """Return the message that a callback would have got for `publish`, but without a source.
 
-    For a reader that wants one message by itself.
+    For a batch callback that wants one message by itself.
     """
     subject, reply, header_size, size, tail = publish
     start = len(tail) - 2 - size
@@ -356,6 +352,18 @@ def message_of(publish: Publish) -> Message:
         tail[start:body_at],
         tail[body_at:-2],
         None,
+    )
+
+
+def publish_of(message: Message) -> Publish:
+    """Return the publish that `message_of` would make such a message of."""
+    tail = b"%b%b\r\n" % (message.header, message.body)
+    return (
+        message.subject.encode("utf-8", "surrogateescape"),
+        message.reply.encode("utf-8", "surrogateescape"),
+        len(message.header),
+        len(tail) - 2,
+        tail,
     )
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Any, Protocol
+
+from ...protocol.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from .account import Account
@@ -46,8 +49,9 @@ class LoginSession(Protocol):
         """Return jwt, issuer_key, name_tag and tags, as client info shows them."""
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class User:
-    """A user of an account.
+    """A user of an account. It is compared by identity, not by its fields.
 
     name: "" for a user that is known by its nkey.
     permissions: None means no restriction.
@@ -57,40 +61,16 @@ class User:
     session: set if the user logged in by a token.
     """
 
-    __slots__ = (
-        "account",
-        "connection_types",
-        "name",
-        "nkey",
-        "password",
-        "payload",
-        "permissions",
-        "session",
-        "subscriptions",
-    )
-
-    def __init__(
-        self,
-        account: Account,
-        *,
-        name: str = "",
-        password: str = "",
-        nkey: str = "",
-        permissions: Permissions | None = None,
-        connection_types: frozenset[str] | None = None,
-        subscriptions: int = -1,
-        payload: int = -1,
-        session: LoginSession | None = None,
-    ) -> None:
-        self.account = account
-        self.name = name
-        self.password = password
-        self.nkey = nkey
-        self.permissions = permissions
-        self.connection_types = connection_types
-        self.subscriptions = subscriptions
-        self.payload = payload
-        self.session = session
+    account: Account
+    _: KW_ONLY
+    name: str = ""
+    password: str = ""
+    nkey: str = ""
+    permissions: Permissions | None = None
+    connection_types: frozenset[str] | None = None
+    subscriptions: int = -1
+    payload: int = -1
+    session: LoginSession | None = None
 
     @property
     def label(self) -> str:

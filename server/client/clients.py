@@ -15,6 +15,7 @@ from .. import memory
 from ..accounts.auth import Authenticator
 from ..accounts.enforce_limits import close_excess
 from ..accounts.passwords import PasswordChecks
+from ..connection import ConnectionServices
 from ..connection.buffer_budget import BufferBudget
 from ..logging import NullLogger
 from ..slices import Steps, at_once
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from ..accounts.passwords import Offload
     from ..clock import Clock
     from ..config.options import Options
-    from ..connection import Wire
+    from ..connection import ConnectionTransport
     from ..identity import ServerIdentity
     from ..logging import Logger
 
@@ -44,35 +45,18 @@ class Clients(ClientContext):
         self,
         options: Options,
         registry: AccountRegistry,
-        identity: ServerIdentity,
-        clock: Clock,
-        offload: Offload,
-        log: Logger | None = None,
-        random_bytes: Callable[[int], bytes] = os.urandom,
-        *,
+        services: ConnectionServices,
         gatekeeper: Authentication | None = None,
     ) -> None:
         """`gatekeeper` decides who may connect. Without one, the users of the options may."""
-        log = log or NullLogger()
-        super().__init__(
-            options,
-            registry,
-            identity,
-            clock,
-            PasswordChecks(offload),
-            BufferBudget(clock, log, most_buffered(options)),
-            log,
-            random_bytes,
-            count(1).__next__,
-            InfoDocument(options, identity, options.port),
-            gatekeeper or Authenticator(options, registry),
-        )
+        info = InfoDocument(options, services.identity, options.port)
+        super().__init__(options, registry, services, info, gatekeeper or Authenticator(options, registry))
         self.connections: dict[int, ClientConnection] = {}
         self.closed: deque[tuple[ClientConnection, str, int]] = deque(maxlen=options.max_closed_clients)
         self._gatekeeper = gatekeeper
         self.info.auth_required = self.authenticator.asks
 
-    def accept(self, wire: Wire, peer: tuple[str, int]) -> ClientConnection:
+    def accept(self, wire: ConnectionTransport, peer: tuple[str, int]) -> ClientConnection:
         """Return a connection for a socket that was accepted from `peer`, (host, port)."""
         return ClientConnection(self, self, wire, peer)
 
@@ -158,9 +142,24 @@ class Clients(ClientContext):
         self.flusher.flush()
 
 
+def make_services(
+    options: Options,
+    identity: ServerIdentity,
+    clock: Clock,
+    offload: Offload,
+    log: Logger | None = None,
+    random_bytes: Callable[[int], bytes] = os.urandom,
+) -> ConnectionServices:
+    """Return what the connections of a new server share. offload: runs checks of passwords off the loop."""
+    log = log or NullLogger()
+    budget = BufferBudget(clock, log, most_buffered(options))
+    passwords, ids = PasswordChecks(offload), count(1)
+    return ConnectionServices(identity, clock, log, passwords, budget, random_bytes, ids.__next__)
+
+
 def most_buffered(options: Options) -> int:
     """Return how many bytes may be buffered for all connections.
 
     That is `max_buffered` of the options, or else an eighth of the available memory.
     """
-    return options.max_buffered or memory.available() // 8
+    return options.max_buffered or memory.memory_limit() // 8

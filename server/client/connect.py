@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ...protocol.lazy_dataclass import dataclass
 from ..accounts.auth import ClientCredentials
 from ..connection import connect_info
 

@@ -1,6 +1,8 @@
 """ClientConnection: serves what one client sends, and sends it its messages. Knows no loop and no socket.
 
-A PUB is served by the fan-out if that is possible, and otherwise by `_publish`, which checks everything.
+A PUB is delivered while it is parsed if that takes no more than to queue it, or if it is one of several acks,
+and if that part is compiled (`native.deliver_publishes`, `native.scan_acks`). Otherwise the fan-out serves
+it, or else `_publish`, which checks everything.
 
 Promises: operations are served in order; nothing is served after the connection was closed; whatever a client
 sends, an exception that leaves `receive` is a defect of the server.
@@ -11,14 +13,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ...native import COMPILED, deliver_publishes
 from ...protocol.quoting import quoted
 from ...protocol.subject import is_literal
+from ...protocol.tracing import MARK as TRACED
 from ...protocol.tracing import Trace, wanted
 from ...protocol.wire import encode
 from ...protocol.wire.ops import CONNECT, ERR, HPUB, PING, PONG, SUB, UNSUB, VIOLATION, Op
 from ...protocol.wire.violations import NOT_CONNECT
-from ..accounts.fanout import RESERVED_REPLIES, fan_out
-from ..accounts.plan import RESERVED
+from ..accounts.ack_routes import ACK_PUBLISH
+from ..accounts.direct_get_routes import DIRECT_GETS
+from ..accounts.fanout import RESERVED_REPLIES, TOGETHER, fan_out
+from ..accounts.plan import RESERVED, Plan
 from ..accounts.routing import route
 from ..accounts.subscription import ConnectionKind, RoutedMessage
 from ..clock import SECOND
@@ -30,11 +36,14 @@ from .subscriptions import Subscriptions
 if TYPE_CHECKING:
     from ..accounts import Account, Subscription
     from ..accounts.flusher import OutboundQueue
-    from ..connection import Wire
+    from ..accounts.subscription import Publish
+    from ..connection import ConnectionTransport
 
 _FIRST_PING = 2 * SECOND
 _RAFT = b"$NRG."
 _CLIENT = ConnectionKind.CLIENT.value
+_NOTHING: Iterator[Op] = iter(())
+_NO_PLANS: dict[bytes, Plan | None] = {}
 
 
 class ClientList(Protocol):
@@ -59,7 +68,7 @@ class ClientConnection(ClientPeer):
     """
 
     def __init__(
-        self, context: ClientContext, clients: ClientList, wire: Wire, peer: tuple[str, int]
+        self, context: ClientContext, clients: ClientList, wire: ConnectionTransport, peer: tuple[str, int]
     ) -> None:
         super().__init__(context, wire, peer)
         self.subscriptions = Subscriptions(self)
@@ -68,7 +77,6 @@ class ClientConnection(ClientPeer):
         self._clients = clients
         self._greeted = False  # whether its first PING was answered
         self._quick = False
-        self._told = (0, 0)
 
     # --- start and end
 
@@ -102,8 +110,9 @@ class ClientConnection(ClientPeer):
         super().stall(stalled)
         self.context.statistics.stalls += self.stalls - before
 
-    def _let_go(self, reason: str) -> None:
+    def _release(self, reason: str) -> None:
         self._quick = False
+        self.parser.deliver = None
         self.handshake.leave()
         self.subscriptions.leave()
         self.stop_writing()
@@ -116,20 +125,6 @@ class ClientConnection(ClientPeer):
         if events is not None:
             events.client_disconnected(self, reason)
 
-    def flush(self) -> None:
-        """Write what is queued, and count it for the account and the server."""
-        super().flush()
-        account = self.account
-        if account is not None:
-            told, told_bytes = self._told
-            messages, size = self.out_msgs - told, self.out_bytes - told_bytes
-            account.out_msgs += messages
-            account.out_bytes += size
-            statistics = self.context.statistics
-            statistics.out_msgs += messages
-            statistics.out_bytes += size
-            self._told = (self.out_msgs, self.out_bytes)
-
     def send_line(self, line: bytes) -> None:
         """Queue a protocol line, in order with messages."""
         super().send_line(line)
@@ -139,6 +134,60 @@ class ClientConnection(ClientPeer):
             self.context.log.trace(f"{self} - {describe(line)}")
 
     # --- operations of the client
+
+    def _deliver(
+        self, data: bytes, most: int, longest: int, largest: int, verbs: tuple[bytes, bytes]
+    ) -> tuple[int, int, bool]:
+        """Deliver the publishes that `data` begins with, as `fan_out` would deliver them parsed.
+
+        See `protocol.wire.client.Deliver`.
+        """
+        account = self.account
+        assert account is not None
+        shared = account.direct_get_routes.plans if account.mappings.empty else _NO_PLANS
+        pos = count = size = 0
+        together, go_on = TOGETHER, True
+        while go_on and count < most and pos < len(data):
+            run: list[Publish] = []
+            pos, some, some_bytes, receiver = deliver_publishes(
+                account.plans,
+                shared,
+                DIRECT_GETS,
+                _CLIENT,
+                TRACED,
+                account.pending_flush,
+                run,
+                together,
+                data,
+                pos,
+                most - count,
+                longest,
+                largest,
+                verbs,
+            )
+            count += some
+            size += some_bytes
+            acked = 0
+            if run:
+                receiver.delivered += len(run)
+                receiver.batch_callback(run)
+            elif data.startswith(ACK_PUBLISH, pos) and account.mappings.empty:
+                limits = min(together, most - count), longest, largest, verbs
+                pos, acked, acked_bytes = account.ack_routes.deliver(data, pos, *limits)
+                count += acked
+                size += acked_bytes
+            if not (run or acked):
+                break
+            go_on = pos == len(data) or not self.must_pause(_NOTHING)
+            together = min(together << 1, most)  # as in `fan_out`
+        self.in_msgs += count
+        self.in_bytes += size
+        account.in_msgs += count
+        account.in_bytes += size
+        statistics = self.context.statistics
+        statistics.in_msgs += count
+        statistics.in_bytes += size
+        return pos, count, go_on
 
     def _serve(self, operations: Iterator[Op]) -> None:
         while True:
@@ -166,7 +215,7 @@ class ClientConnection(ClientPeer):
             else:
                 self._count(account, operation[4])
                 self._publish(*operation)
-            if self.rests(operations):
+            if self.must_pause(operations):
                 return
 
     def _count(self, account: Account | None, size: int) -> None:
@@ -347,6 +396,9 @@ class ClientConnection(ClientPeer):
             and not self.client_permissions.restricts_publish
             and not self.context.options.trace
         )
+        self.parser.deliver = None
+        if COMPILED and self._quick and account is not None:
+            self.parser.deliver = self._deliver
 
     def reload(self) -> None:
         """Apply the new options."""

@@ -14,7 +14,7 @@ from ...protocol.errors import PeerError
 from ...protocol.wire import encode
 from ..accounts.auth import STANDARD, AuthResult, ClientCredentials
 from ..connection.connect_info import new_nonce
-from ..connection.part import Part
+from ..connection.connection_part import ConnectionPart
 from .connect import ConnectOptions
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _REFUSED = "Authentication Failure"
 
 
-class ClientHandshake(Part["ClientPeer"]):
+class ClientHandshake(ConnectionPart["ClientPeer"]):
     """The login of one client, as often as it sends CONNECT."""
 
     __slots__ = ("_credentials", "_nonce", "_subscriptions", "_timer")
@@ -136,13 +136,13 @@ class ClientHandshake(Part["ClientPeer"]):
             if not connection.closed_reason:
                 decided(final)
                 connection.context.flusher.flush()
-                connection.go_on()
+                connection.resume()
 
         if result.lookup is not None:
-            connection.hold()
+            connection.pause()
             result.lookup(come)
         elif result.check is not None:
-            connection.hold()
+            connection.pause()
             self.stop()  # the client has sent its credentials in time
             user = result.user
             connection.context.passwords(
@@ -200,6 +200,7 @@ class ClientHandshake(Part["ClientPeer"]):
             )
             return False
         connection.account = account
+        connection.counters = (account, connection.context.statistics)
         account.connections.add(connection)
         return True
 

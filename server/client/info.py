@@ -16,7 +16,7 @@ PROTOCOL = 1
 
 
 class InfoDocument:
-    """The INFO of all clients. Whoever changes a field then sends it again.
+    """The INFO of all clients. After a change of a field, the caller sends it again.
 
     Fields that are false or empty are left out.
     """

@@ -6,7 +6,6 @@ connections.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from ...protocol.wire import encode
@@ -19,14 +18,9 @@ from .permissions import ClientPermissions
 if TYPE_CHECKING:
     from ..accounts import AccountRegistry
     from ..accounts.auth import Authentication
-    from ..accounts.passwords import PasswordChecks
     from ..accounts.users import User
-    from ..clock import Clock
     from ..config.options import Options
-    from ..connection import Wire
-    from ..connection.buffer_budget import BufferBudget
-    from ..identity import ServerIdentity
-    from ..logging import Logger
+    from ..connection import ConnectionServices, ConnectionTransport
     from .info import InfoDocument
 
 
@@ -72,19 +66,11 @@ class ClientContext(ConnectionContext):
         self,
         options: Options,
         registry: AccountRegistry,
-        identity: ServerIdentity,
-        clock: Clock,
-        passwords: PasswordChecks,
-        buffer_budget: BufferBudget,
-        log: Logger,
-        random_bytes: Callable[[int], bytes],
-        next_id: Callable[[], int],
+        services: ConnectionServices,
         info: InfoDocument,
         authenticator: Authentication,
     ) -> None:
-        super().__init__(
-            options, registry, identity, clock, passwords, buffer_budget, log, random_bytes, next_id
-        )
+        super().__init__(options, registry, services)
         self.info = info
         self.authenticator = authenticator
         self.statistics = Statistics()
@@ -106,7 +92,7 @@ class ClientPeer(Connection):
     context: ClientContext
     parser: ClientParser
 
-    def __init__(self, context: ClientContext, wire: Wire, peer: tuple[str, int]) -> None:
+    def __init__(self, context: ClientContext, wire: ConnectionTransport, peer: tuple[str, int]) -> None:
         options = context.options
         super().__init__(context, wire, peer, options.write_deadline)
         self.options = ConnectOptions()

@@ -12,7 +12,7 @@ from ..connection import SocketProtocol
 from ..connection.socket_protocol import TLS_FAILED
 
 if TYPE_CHECKING:
-    from ..connection import Connection, Wire
+    from ..connection import Connection, ConnectionTransport
     from ..connection.socket_protocol import Sockets
     from .clients import Clients
     from .connection import ClientConnection
@@ -26,7 +26,7 @@ class ClientProtocol(SocketProtocol):
         self._clients = clients
         self._greeted = False
 
-    def _make(self, wire: Wire, peer: tuple[str, int]) -> ClientConnection:
+    def _make(self, wire: ConnectionTransport, peer: tuple[str, int]) -> ClientConnection:
         return self._clients.accept(wire, peer)
 
     def _begin(self, connection: Connection) -> None:

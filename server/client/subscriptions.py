@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from ...protocol.quoting import quoted
 from ...protocol.subject import is_valid
 from ...protocol.wire import encode
-from ..accounts.leaving import Leaver, leave
+from ..accounts.leaving import LeavingConnection, leave
 from ..accounts.subscription import Subscription
-from ..connection.part import Part
+from ..connection.connection_part import ConnectionPart
 
 if TYPE_CHECKING:
     from .peer import ClientPeer
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _SYSTEM_GROUP = "sys"
 
 
-class Subscriptions(Part["ClientPeer"]):
+class Subscriptions(ConnectionPart["ClientPeer"]):
     """The subscriptions of one client, by sid. `len()` is how many there are."""
 
     __slots__ = ("_by_sid",)
@@ -129,7 +129,7 @@ class Subscriptions(Part["ClientPeer"]):
         connection = self._connection
         subscriptions, self._by_sid = self._by_sid, {}
         if subscriptions and connection.account is not None:
-            leave(connection.clock, [Leaver(connection.account, connection, subscriptions)])
+            leave(connection.clock, [LeavingConnection(connection.account, connection, subscriptions)])
 
     def changed(self) -> None:
         """Drop the plans that hold these subscriptions: the connection takes other messages now."""

@@ -10,8 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
+
+from ...protocol.lazy_dataclass import dataclass
 
 
 class AnnounceError(ValueError):

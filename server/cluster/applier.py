@@ -1,7 +1,7 @@
 """Applier: passes committed entries to the application of a group.
 
 Promises:
-- Entries are applied in order, each one once to the same state.
+- Entries are applied in order, each exactly once to the same state.
 - While the application applies something in steps, one in each turn of the loop, it gets nothing else
   (`busy`).
 - A proposal is answered when all entries that were passed along with it are applied.

@@ -3,9 +3,8 @@
 Rules:
 1. Fresh servers bootstrap a group only when all expected servers are there, are fresh, and are each the only
    one of their name. The server with the smallest id names the founders, and the others follow it. If the
-   founders were chosen (`BootstrapExpect.chosen`), some may be missing after a while, but only so few that of
-   two such bootstraps only one can commit anything: any majority of one shares a member with any majority of
-   the other.
+   founders were chosen (`BootstrapExpect.chosen`), they do not wait for the last ones for ever: when enough
+   of them are there (`BootstrapExpect.suffice`), they bootstrap the group without the others.
 2. A server that learns of a group that lists it among the founders begins with them. A server that learns of
    another group that has committed something begins with nothing, and that group's leader adds it.
 3. A server that meets a group that has committed something leaves its own bootstrap if that cannot have
@@ -19,8 +18,9 @@ expected servers remembers it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ...protocol.lazy_dataclass import dataclass
 from ..clock import SECOND
 from .announce import Announce, node_of
 
@@ -49,20 +49,26 @@ class BootstrapExpect:
     chosen: bool = False
 
     def suffice(self, present: int) -> bool:
-        """Whether `present` of the chosen servers are enough to bootstrap the group."""
+        """Whether `present` of the chosen servers are enough to bootstrap the group.
+
+        They are enough if a majority of them is more than half of all the chosen ones. So if the group is
+        bootstrapped twice, by different servers, only one of the two can ever commit anything: their
+        majorities would have to share a server. Of five chosen servers four suffice (3 of 4 are more than
+        half of 5); three do not (2 of 3 are fewer). Of three, two suffice.
+        """
         return self.chosen and 2 * (present // 2 + 1) > len(self.nodes)
 
 
 @dataclass(frozen=True, slots=True)
-class FoundGroup:
-    """The decision to begin a group of these founders."""
+class StartGroup:
+    """The decision to start a group of these founders."""
 
     founders: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class JoinGroup:
-    """The decision to begin in an existing group, as a founder if `founders` includes this server."""
+    """The decision to join an existing group, as a founder if `founders` includes this server."""
 
     founders: tuple[str, ...]
 
@@ -92,16 +98,16 @@ class Bootstrap:
     """One server's view of which servers are there for one group.
 
     me: what this server announces. Its owner replaces it when that changes.
-    bare: whether this server has begun and has nothing of the log yet.
-    twin: the id of another server with this server's name.
+    namesake: the id of another server with this server's name; "" if there never was one.
     """
 
     def __init__(self, me: Announce) -> None:
         self.me = me
-        self.bare = False
-        self.twin = ""
-        self._twin_until = 0
-        self._short_since = 0  # since when only servers are missing that can be done without
+        self.namesake = ""
+        self._namesake_until = 0
+        self._enough_since = (
+            -1
+        )  # when those that are there began to `suffice`; -1 if they do not, or none is missing
         self._last_seen = -PRESENT  # when the last announcement came
         self._peers: dict[str, _Peer] = {}
 
@@ -110,7 +116,7 @@ class Bootstrap:
         if announce.server == self.me.server or announce.domain != self.me.domain:
             return False
         if announce.node == self.me.node:
-            self.twin, self._twin_until = announce.server, now + _CONFLICT
+            self.namesake, self._namesake_until = announce.server, now + _CONFLICT
             return announce.answer
         self._last_seen = now
         peer = self._peers.get(announce.node)
@@ -143,53 +149,59 @@ class Bootstrap:
     def in_conflict(self, node: str, now: int) -> bool:
         """Whether two servers have the name of this node."""
         if node == self.me.node:
-            return self._twin_until > now
+            return self._namesake_until > now
         peer = self._peers.get(node)
         return peer is not None and peer.conflict > now
 
-    def decide(self, expected: BootstrapExpect, now: int) -> FoundGroup | JoinGroup | LeaveGroup | None:
-        """Return what to do now; None means to wait."""
+    def decide(self, expected: BootstrapExpect, now: int) -> StartGroup | JoinGroup | LeaveGroup | None:
+        """Return what to do now; None means to wait. `now` is in ns."""
         me = self.me
         present = self.present(now)
         if not me.fresh:
-            return LeaveGroup() if self._stillborn(present) else None
+            return LeaveGroup() if self._has_failed(present) else None
         if self.in_conflict(me.node, now):
             return None
         others = [announce for announce in present if not announce.fresh]
         for announce in others:
             if me.member in announce.founders:
                 return JoinGroup(announce.founders)
-        living = [announce for announce in others if announce.commit > 0]
-        if living:
-            return JoinGroup(max(living, key=lambda announce: announce.commit).founders)
-        if others or not self._may_begin(expected, present, now):
+        committed = [announce for announce in others if announce.commit > 0]
+        if committed:
+            return JoinGroup(max(committed, key=lambda announce: announce.commit).founders)
+        if others:
             return None
-        if not (expected.nodes or expected.servers or expected.alone):
+        self._note_enough(expected, now)
+        if not self._may_start(expected, now):
             return None
         founders = {me.member, *(announce.member for announce in present if _wanted(announce, expected))}
-        return FoundGroup(tuple(sorted(founders))) if me.member == min(founders) else None
+        return StartGroup(tuple(sorted(founders))) if me.member == min(founders) else None
 
-    def _may_begin(self, expected: BootstrapExpect, present: list[Announce], now: int) -> bool:
-        if not self.missing(expected, now):
-            self._short_since = 0
-            return True
-        there = {self.me.node, *(announce.node for announce in present)} & expected.nodes
-        if self.me.node not in there or not expected.suffice(len(there)):
-            self._short_since = 0
+    def _may_start(self, expected: BootstrapExpect, now: int) -> bool:
+        """Whether this server may start a group: all expected servers are there, or enough for LATE."""
+        if not (expected.nodes or expected.servers or expected.alone):
             return False
-        self._short_since = self._short_since or now
-        return now - self._short_since >= LATE
+        return not self.missing(expected, now) or 0 <= self._enough_since <= now - LATE
+
+    def _note_enough(self, expected: BootstrapExpect, now: int) -> None:
+        """Note since when enough of the chosen servers, but not all, have been there, this one included."""
+        there = {self.me.node, *(announce.node for announce in self.present(now))} & expected.nodes
+        enough = self.me.node in there and expected.suffice(len(there))
+        if not enough or not self.missing(expected, now):
+            self._enough_since = -1
+        elif self._enough_since < 0:
+            self._enough_since = now
 
     def missing(self, expected: BootstrapExpect, now: int) -> list[str]:
         """Return which expected servers are missing, in words for the log."""
         present = self.present(now)
-        nodes, servers = {h.node for h in present}, {h.server for h in present}
+        nodes = {announce.node for announce in present}
+        servers = {announce.server for announce in present}
         known = {node: peer.announce.name for node, peer in self._peers.items()}
         missing = [known.get(node, node) for node in expected.nodes - nodes - {self.me.node}]
         missing += sorted(expected.servers - servers - {self.me.server})
         return sorted(missing) + list(expected.unreached)
 
-    def rival(self, now: int) -> Announce | None:
+    def second_group(self, now: int) -> Announce | None:
         """Return an announcement from another bootstrap of this group, if both have committed something."""
         mine = self.me.founders
         for announce in self.present(now):
@@ -203,18 +215,19 @@ class Bootstrap:
                 return announce
         return None
 
-    def _stillborn(self, present: Iterable[Announce]) -> bool:
+    def _has_failed(self, present: Iterable[Announce]) -> bool:
+        """Whether this server's bootstrap can never commit anything, and another one has: rule 3."""
         me = self.me
         if me.commit > 0:
             return False
-        strangers = [
+        elsewhere = [
             announce for announce in present if not announce.fresh and announce.founders != me.founders
         ]
-        if not any(announce.commit > 0 for announce in strangers):
+        if not any(announce.commit > 0 for announce in elsewhere):
             return False
         if me.member not in me.founders:
             return True  # it began with nothing and got nothing since
-        lost = {announce.member for announce in strangers} & set(me.founders)
+        lost = {announce.member for announce in elsewhere} & set(me.founders)
         return len(set(me.founders) - lost) < len(me.founders) // 2 + 1
 
 

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from zlib import crc32
 
+from ...protocol.lazy_dataclass import dataclass
 from ...store.copies import read_copies, remove_copies, repair, write_copies
 from ...store.errors import Damaged, NotFound
 from ...store.fs import FileSystem

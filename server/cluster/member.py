@@ -1,33 +1,30 @@
 """RaftMember: a server's membership in one group. It joins or bootstraps the group, then runs `RaftNode`.
 
 It announces itself, decides by `Bootstrap`, begins and ends incarnations, and restarts a group whose disk
-failed. While it leads, it changes the members as wanted (`membership_changes`). Promises: after `stop`
+failed. While it leads, it changes the members as wanted (`member_changes`). Promises: after `stop`
 nothing is left behind.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from random import Random
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...raft import Members, MembersError, NotLeaderError, RaftConfig
+from ...raft import Members
 from . import quorum_diagnosis
 from .announce import Announce, founders_hash, node_of
-from .bootstrap import Bootstrap, BootstrapExpect, FoundGroup, JoinGroup, LeaveGroup
-from .incarnations import Incarnation, Incarnations
-from .membership_changes import MembershipView, is_stable, next_members, surplus
-from .raft_node import COMPACT_ENTRIES, TIMING, RaftNode
+from .bootstrap import Bootstrap, JoinGroup, LeaveGroup, StartGroup
+from .incarnations import Incarnation
+from .member_changes import MemberChanges
+from .membership_changes import is_stable
+from .raft_node import RaftNode
 
 if TYPE_CHECKING:
-    from ...store.fs import FileSystem
-    from ..clock import Clock
-    from ..logging import Logger
     from ..task_executor import TaskExecutor
+    from .environment import GroupEnvironment
+    from .membership_changes import MembershipPolicy
     from .state_machine import GroupListener, StateMachine
-    from .ticker import Ticker
-    from .transport import RaftTransport
 
 _FRESH = 2  # ticks between two announcements of a server that has no group yet
 _LEADERLESS = 8  # ticks between two announcements of a member without a leader
@@ -35,49 +32,11 @@ _WARN_TICKS = 20  # ticks after which the log names again the servers that are m
 _AGAIN = 20  # ticks until a group whose disk failed is started again
 
 
-@dataclass(frozen=True, slots=True)
-class GroupEnvironment:
-    """What all Raft members of a server share.
-
-    path: the folder of the groups.
-    server: the server's id.
-    reader: runs work whose cost grows with what is stored, so that it delays nothing else; None: `executor`.
-    """
-
-    name: str
-    server: str
-    node: str
-    domain: str
-    path: str
-    transport: RaftTransport
-    executor: TaskExecutor
-    ticker: Ticker
-    clock: Clock
-    fs: FileSystem
-    log: Logger
-    random_bytes: Callable[[int], bytes]
-    timing: RaftConfig = TIMING
-    compact_entries: int = COMPACT_ENTRIES
-    reader: TaskExecutor | None = None
-
-    def incarnations(self, group: str) -> Incarnations:
-        """Return this server's incarnations in a group."""
-        return Incarnations(f"{self.path}/{group}", self.node, fs=self.fs, random_bytes=self.random_bytes)
-
-    def random(self) -> Random:
-        """Return a new random number generator."""
-        return Random(int.from_bytes(self.random_bytes(8), "big"))
-
-
 class RaftMember:
     """One server's membership in one group.
 
     make: returns the application with the state that it has made durable itself; called for each incarnation
         and at each start.
-    expected: the servers that must be there before the group may be bootstrapped.
-    wanted: see `MembershipView`.
-    holds: whether a learner that has the log also has what is older than the log; asked repeatedly.
-    observes: whether this member votes but must not lead.
     prepare: reads what `make` needs; called on a worker thread, must not raise.
     """
 
@@ -87,11 +46,8 @@ class RaftMember:
         environment: GroupEnvironment,
         make: Callable[[], StateMachine],
         listener: GroupListener,
+        policy: MembershipPolicy,
         *,
-        expected: Callable[[], BootstrapExpect],
-        wanted: Callable[[], frozenset[str] | None] = lambda: None,
-        holds: Callable[[str], bool] = lambda _: True,
-        observes: Callable[[], bool] = lambda: False,
         prepare: Callable[[], None] | None = None,
     ) -> None:
         self.name = name
@@ -100,10 +56,8 @@ class RaftMember:
         self._environment = environment
         self._make = make
         self._listener = listener
-        self._expected = expected
-        self._wanted = wanted
-        self._holds = holds
-        self._observes = observes
+        self._policy = policy
+        self._changes = MemberChanges(name, policy, environment.log)
         self._prepare = prepare
         self._incarnations = environment.incarnations(name)
         self._incarnation: Incarnation | None = None
@@ -121,13 +75,13 @@ class RaftMember:
     def start(self) -> None:
         """Join or bootstrap the group."""
         self._environment.ticker.add(self._tick)
-        self._environment.transport.listen(self.name, self._on_announce)
+        self._environment.transport.subscribe_announcements(self.name, self._on_announce)
         self._open(renew=False)
 
     def stop(self, done: Callable[[], None]) -> None:
         """Stop the member and call `done` when nothing is under way any more."""
         self._environment.ticker.remove(self._tick)
-        self._environment.transport.ignore(self.name)
+        self._environment.transport.unsubscribe_announcements(self.name)
         self._stopped = done
         if not self._busy:
             self._end()
@@ -168,7 +122,7 @@ class RaftMember:
         if bootstrap is None or group is None or not group.leader:
             return
         if bootstrap.node_of(server) == node_of(group.leader):
-            group.campaign_soon()
+            group.elections.campaign_soon()
 
     def _end(self) -> None:
         assert self._stopped is not None
@@ -230,7 +184,6 @@ class RaftMember:
             self._bootstrap = Bootstrap(announce)
         else:
             self._bootstrap.me = announce
-        self._bootstrap.bare = False
 
     # --- the group
 
@@ -256,7 +209,7 @@ class RaftMember:
             prepare()
             return incarnation
 
-        self._work(read, lambda found: self._enter(found, create), self._environment.reader)
+        self._work(read, lambda found: self._enter(found, create), self._environment.read_executor)
 
     def _enter(self, incarnation: Incarnation, create: Members | None) -> None:
         environment = self._environment
@@ -266,13 +219,7 @@ class RaftMember:
             self._incarnations.store(incarnation),
             self._make(),
             self._listener,
-            transport=environment.transport,
-            executor=environment.executor,
-            random=environment.random(),
-            log=environment.log,
-            timing=environment.timing,
-            compact_entries=environment.compact_entries,
-            now=environment.ticker.count,
+            environment,
         )
         self._last_warning = ""
         self._creating = create
@@ -309,7 +256,7 @@ class RaftMember:
         group = self.group
         if group is not None:
             if group.node is not None:
-                group.node.observe(self._observes())
+                group.node.observe(self._policy.observes())
             if self._campaign_soon and group.node is not None:
                 self._meet(group)
             group.tick()
@@ -321,7 +268,9 @@ class RaftMember:
             return
         self._decide()
         if group is not None and group is self.group and group.ready:
-            self._keep(group)
+            assert self._bootstrap is not None and self._incarnation is not None
+            present = tuple(self._bootstrap.present(self._environment.clock.now()))
+            self._changes.make_next(group, present, self._incarnation.founders)
 
     def _is_quiet(self) -> bool:
         """Whether passing time changes nothing here. In this usual case a tick costs next to nothing."""
@@ -330,7 +279,7 @@ class RaftMember:
             return False
         if not bootstrap.is_silent(self._environment.clock.now()):
             return False
-        return not group.ready or is_stable(group.members, self._wanted())
+        return not group.ready or is_stable(group.members, self._policy.wanted())
 
     def _try_again(self) -> None:
         if self.group is not None:
@@ -351,12 +300,13 @@ class RaftMember:
         if self._creating is not None:
             self._creating = None
             self._announce_to_all()
-        there = {h.member for h in self._bootstrap.present(self._environment.clock.now()) if h.members}
+        present = self._bootstrap.present(self._environment.clock.now())
+        there = {announce.member for announce in present if announce.members}
         if group.leader:
             self._campaign_soon = False
         elif len((there | {group.member}) & group.members.voters) >= group.members.quorum:
             self._campaign_soon = False
-            group.campaign_soon()
+            group.elections.campaign_soon()
 
     def _announce_if_due(self) -> None:
         group = self.group
@@ -390,9 +340,9 @@ class RaftMember:
             self._environment.transport.announce(
                 self._me(), "" if announce.node == self._environment.node else announce.node
             )
-        if self._bootstrap.twin and announce.node == self._environment.node:
+        if self._bootstrap.namesake and announce.node == self._environment.node:
             self._warn(
-                f"Another server is called {self._environment.name!r} (id {self._bootstrap.twin}): names "
+                f"Another server is called {self._environment.name!r} (id {self._bootstrap.namesake}): names "
                 f"must differ within a cluster, the one that came second takes no part in group {self.name}"
             )
 
@@ -402,9 +352,9 @@ class RaftMember:
             return
         self._me()
         now = self._environment.clock.now()
-        decision = bootstrap.decide(self._expected(), now)
-        if isinstance(decision, (FoundGroup, JoinGroup)):
-            if isinstance(decision, FoundGroup):
+        decision = bootstrap.decide(self._policy.expected(), now)
+        if isinstance(decision, (StartGroup, JoinGroup)):
+            if isinstance(decision, StartGroup):
                 self._environment.log.info(
                     f"Group {self.name} is bootstrapped by {', '.join(decision.founders)}"
                 )
@@ -416,39 +366,12 @@ class RaftMember:
             and self._now % _WARN_TICKS == 0
             and not bootstrap.in_conflict(bootstrap.me.node, now)
         ):
-            missing = bootstrap.missing(self._expected(), now)
+            missing = bootstrap.missing(self._policy.expected(), now)
             self._warn(f"Group {self.name} waits for {', '.join(missing) or 'the others'}")
-        elif (rival := bootstrap.rival(now)) is not None:
-            self._warn(f"Group {self.name} exists twice: {rival.name} belongs to another one")
+        elif (other := bootstrap.second_group(now)) is not None:
+            self._warn(f"Group {self.name} exists twice: {other.name} belongs to another one")
 
     def _warn(self, text: str) -> None:
         if text != self._last_warning:
             self._last_warning = text
             self._environment.log.warning(text)
-
-    # --- members
-
-    def _keep(self, group: RaftNode) -> None:
-        """Make the next change of members, if one is due."""
-        bootstrap, node = self._bootstrap, group.node
-        assert bootstrap is not None and node is not None
-        present = tuple(h for h in bootstrap.present(self._environment.clock.now()) if self._fits(h))
-        caught_up = frozenset(m for m in group.caught_up() & group.members.learners if self._holds(m))
-        view = MembershipView(group.member, group.members, group.alive(), caught_up, present, self._wanted())
-        try:
-            change = next_members(view)
-            if change is not None:
-                group.change_members(change)
-                self._environment.log.info(
-                    f"Group {self.name}: members {sorted(change.voters)}"
-                    + (f", learning {sorted(change.learners)}" if change.learners else "")
-                )
-            elif surplus(view) and node.accepts_proposals:
-                group.resign()
-        except (MembersError, NotLeaderError):
-            return  # a change is already under way
-
-    def _fits(self, announce: Announce) -> bool:
-        """Whether a server may be added: it is fresh, or takes part in the same bootstrap."""
-        assert self._incarnation is not None
-        return announce.fresh or announce.founders == self._incarnation.founders

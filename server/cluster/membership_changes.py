@@ -1,17 +1,21 @@
 """The next change that a leader makes to the members of its group, if one is due.
 
 Promises: each node has one voter. A voter is removed only while a majority of the remaining ones is alive. A
-living voter is removed only when all wanted nodes vote, so that at no time there are fewer living copies than
-before and after the change.
+living voter is removed only when all wanted nodes vote, so that the group never has fewer living copies than
+both before and after the change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
+from ...protocol.lazy_dataclass import dataclass
 from ...raft import Members
 from .announce import Announce, node_of
+
+if TYPE_CHECKING:
+    from .bootstrap import BootstrapExpect
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,22 @@ class MembershipView:
     caught_up: frozenset[str]
     present: tuple[Announce, ...] = ()
     wanted: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MembershipPolicy:
+    """Who belongs to a group. Each is asked again and again, so that the answers may change.
+
+    expected: returns the servers that must be there before the group may be bootstrapped.
+    wanted: returns the nodes that should be members; None for everyone who comes.
+    holds: returns whether a learner that has the log also has what is older than the log.
+    observes: returns whether this member votes but must not lead.
+    """
+
+    expected: Callable[[], BootstrapExpect]
+    wanted: Callable[[], frozenset[str] | None] = lambda: None
+    holds: Callable[[str], bool] = lambda _: True
+    observes: Callable[[], bool] = lambda: False
 
 
 def next_members(view: MembershipView) -> Members | None:

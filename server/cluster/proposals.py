@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
-from ...raft import Entry
+from ...protocol.lazy_dataclass import dataclass
+from ...raft import Entry, RawNode
 
 
 class ProposalError(Exception):
@@ -44,15 +44,41 @@ class Proposals:
     """The proposals of one member that are under way.
 
     patience: ticks after the end of a leadership before a proposal counts as unknown.
+    asked: those of this turn of the loop, not handed in yet, as (entries, callback).
     """
 
     def __init__(self, patience: int) -> None:
         self._patience = patience
+        self.asked: list[tuple[Sequence[bytes], Done]] = []
         self._current: deque[_Waiting] = deque()  # those of the present leadership, in order
         self._doubtful: list[_Waiting] = []
 
     def __len__(self) -> int:
-        return len(self._current) + len(self._doubtful)
+        return len(self.asked) + len(self._current) + len(self._doubtful)
+
+    def ask(self, data: Sequence[bytes], done: Done) -> None:
+        """Take a proposal, to be handed in together with the others of this turn."""
+        self.asked.append((data, done))
+
+    def hand_in(self, node: RawNode, refusal: Callable[[], Outcome]) -> None:
+        """Have the member propose what was asked. If it does not lead, the answer is `refusal`."""
+        asked, self.asked = self.asked, []
+        if not node.accepts_proposals:
+            for _, done in asked:
+                done(refusal())
+            return
+        first, term = node.propose([entry for data, _ in asked for entry in data])
+        for data, done in asked:
+            last = first + len(data) - 1
+            self.add(first, last, term, done)
+            first = last + 1
+
+    def refuse(self, why: str) -> None:
+        """Answer all, because the member ends: what was not handed in is lost, the rest unknown."""
+        asked, self.asked = self.asked, []
+        for _, done in asked:
+            done(ProposalLostError(why))
+        self.fail(why)
 
     def add(self, first: int, last: int, term: int, done: Done) -> None:
         """Wait for the entries `first` to `last`, proposed in `term`, and call `done` with the outcome."""

@@ -9,15 +9,12 @@ nothing more (`failure`). When `stop` calls back, no work is left and no entry i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from random import Random
 from typing import TYPE_CHECKING
-from zlib import crc32
 
 from ...raft import (
     BrokenLogError,
     Members,
     NotLeaderError,
-    RaftConfig,
     RaftMessage,
     RawNode,
     Snapshot,
@@ -26,30 +23,28 @@ from ...raft import (
 from ...store.errors import StoreError
 from . import raft_disk
 from .applier import Applier
+from .elections import Elections
+from .peer_status import PeerStatus
 from .proposals import Done, Outcome, ProposalLostError, Proposals
 
 if TYPE_CHECKING:
     from ...store.raft import RaftStore, StoredRaft
-    from ..logging import Logger
-    from ..task_executor import TaskExecutor
+    from .environment import GroupEnvironment
     from .state_machine import GroupListener, StateMachine
-    from .transport import RaftTransport
 
-TIMING = RaftConfig(heartbeat=2, election=10)
-COMPACT_ENTRIES = 8192
 COMPACT_BYTES = 16 << 20
 _APPLY_BYTES = 512 * 1024  # applied in one turn of the loop
-_ALIVE = 8  # ticks of silence after which a member does not count as alive
 _PATIENCE = 40  # ticks until a proposal counts as unknown, see `Proposals`
 _STALLED = 20  # ticks that a write may take before a leader resigns
-_NEAR = 256  # entries that a learner may lack when it becomes a voter
-_TAKE_AGAIN = 4  # ticks between two requests for a snapshot
-_STAGGER = 2  # ticks between the elections that voters call after their leader is gone
+_SNAPSHOT_AGAIN = 4  # ticks between two requests for a snapshot
 
 
 class RaftNode:
     """One member. `leader` and the members are given as members' ids.
 
+    proposals: those without an answer.
+    peers: what it knows of the other members.
+    elections: hands over its leadership, and calls elections.
     failure: why the node has ended, "" while it runs.
     broken: whether it ended because its state cannot be read, so that another incarnation must replace it.
     """
@@ -61,14 +56,7 @@ class RaftNode:
         store: RaftStore,
         application: StateMachine,
         listener: GroupListener,
-        *,
-        transport: RaftTransport,
-        executor: TaskExecutor,
-        random: Random,
-        log: Logger,
-        timing: RaftConfig = TIMING,
-        compact_entries: int = COMPACT_ENTRIES,
-        now: int = 0,
+        environment: GroupEnvironment,
     ) -> None:
         self.name = name
         self.member = member
@@ -81,18 +69,18 @@ class RaftNode:
         self.disk_loss = ""  # what the disk had lost at the start
         self._store = store
         self._listener = listener
-        self._transport = transport
-        self._executor = executor
-        self._random = random
-        self._log = log
-        self._timing = timing
-        self._compact_entries = compact_entries
-        self._proposals = Proposals(_PATIENCE)
-        self._asked: list[tuple[Sequence[bytes], Done]] = []
-        self._last_seen: dict[str, int] = {}
-        self._now = now  # ticks
-        self._applier = Applier(application, executor, self._proposals)
-        self._next_take = 0  # the tick from which a snapshot may be requested
+        self._transport = environment.transport
+        self._executor = environment.executor
+        self._log = environment.log
+        self._timing = environment.timing
+        self._compact_entries = environment.compact_entries
+        self._random = random = environment.random()
+        self._now = environment.ticker.count  # ticks
+        self.proposals = Proposals(_PATIENCE)
+        self.peers = PeerStatus(self._now)
+        self.elections = Elections(name, member, random, self.peers, self._soon)
+        self._applier = Applier(application, self._executor, self.proposals)
+        self._next_snapshot = 0  # the tick from which a snapshot may be requested
         self._leader = ""
         self._scheduled = False
         self._busy_since = -1  # the tick at which the disk work under way began, -1 for none
@@ -120,22 +108,9 @@ class RaftNode:
         What the application has begun to apply, it finishes.
         """
         self._stopped = done
-        self._transport.close(self.name)
-        self._refuse("the server stops")
+        self._transport.unsubscribe_raft(self.name)
+        self.proposals.refuse("the server stops")
         self._close()
-
-    def resign(self) -> None:
-        """Hand over the leadership, if this member leads and another one can take over."""
-        node = self.node
-        if node is None or not node.accepts_proposals:
-            return
-        matches = node.match_indexes()
-        others = [m for m in sorted(node.members.voters & self.alive()) if m in matches]
-        if others:
-            most = min(max(matches[member] for member in others), node.log.commit)
-            # A random choice among equals: the chosen one may have to hand it over as well.
-            node.transfer(self._random.choice([m for m in others if matches[m] >= most]))
-            self._soon()
 
     def _opened(self, error: BaseException | None) -> None:
         if error is not None:
@@ -148,17 +123,19 @@ class RaftNode:
         self.disk_loss = stored.lost
         # After a loss it is unknown which entries of the log are those that were applied.
         last = 0 if stored.state.recovering else stored.base + len(stored.entries)
-        log, state = raft_disk.load(stored, min(application.applied, last))
-        self.node = RawNode(self.member, log, state, config=self._timing, random=self._random, now=self._now)
-        self._applier.applied = application.applied
-        if log.snapshot.index > application.applied:
+        log, state = raft_disk.load(stored, min(application.durable_index, last))
+        self.node = self.peers.node = RawNode(
+            self.member, log, state, config=self._timing, random=self._random, now=self._now
+        )
+        self._applier.applied = application.durable_index
+        if log.snapshot.index > application.durable_index:
             self._restore(log.snapshot)
         if stored.repaired:
             self._log.info(f"Group {self.name}: {stored.repaired}")
         if stored.lost:
             self._log.warning(f"Group {self.name} lost something and waits to catch up: {stored.lost}")
         if not self.failure:
-            self._transport.open(self.name, self._receive)
+            self._transport.subscribe_raft(self.name, self._receive)
             self._soon()
 
     def _close(self) -> None:
@@ -200,38 +177,6 @@ class RaftNode:
         """The index up to which the application has applied entries."""
         return self._applier.applied
 
-    def pending_proposals(self) -> int:
-        """Return how many proposals have no answer yet."""
-        return len(self._proposals) + len(self._asked)
-
-    def alive(self) -> frozenset[str]:
-        """Return the members that sent something recently."""
-        return frozenset(m for m, tick in self._last_seen.items() if self._now - tick <= _ALIVE)
-
-    def silence(self) -> dict[str, int]:
-        """Return for how many ticks each member that ever sent something has been silent."""
-        return {member: self._now - tick for member, tick in self._last_seen.items()}
-
-    def lag(self) -> dict[str, int]:
-        """Return how many entries each other member lacks, as the leader knows; {} on other members."""
-        node = self.node
-        if node is None:
-            return {}
-        return {m: node.log.last - match for m, match in node.match_indexes().items()}
-
-    def caught_up(self) -> frozenset[str]:
-        """Return the members that have nearly everything, as the leader knows."""
-        node = self.node
-        if node is None or not node.is_leader:
-            return frozenset()
-        enough = node.log.last - _NEAR
-        return frozenset(m for m, match in node.match_indexes().items() if match and match >= enough)
-
-    def level(self) -> frozenset[str]:
-        """Return the voters that have everything that is applied here, as the leader knows."""
-        matches = {} if self.node is None else self.node.match_indexes()
-        return frozenset(m for m in self.members.voters if matches.get(m, -1) >= self.applied)
-
     def health(self) -> str:
         """Return what is wrong, "" if nothing is."""
         node = self.node
@@ -262,7 +207,7 @@ class RaftNode:
         if node is None or self.failure or self._stopped is not None or not node.accepts_proposals:
             done(self._refusal())
             return
-        self._asked.append((data, done))
+        self.proposals.ask(data, done)
         self._soon()
 
     def change_members(self, members: Members) -> None:
@@ -272,27 +217,6 @@ class RaftNode:
         self.node.change_members(members)
         self._soon()
 
-    def transfer(self, to: str) -> None:
-        """Hand over the leadership to another voter. Raises NotLeaderError or MembersError."""
-        if self.node is None:
-            raise NotLeaderError("")
-        self.node.transfer(to)
-        self._soon()
-
-    def campaign_soon(self) -> None:
-        """Call an election soon, one voter after the other: there is no leader, or it is known to be gone."""
-        node = self.node
-        if node is None or node.is_leader:
-            return
-        # In a pseudo-random order that is the same on every member: not all groups get the same leader.
-        voters = sorted(node.members.voters - {node.leader}, key=self._rank)
-        if self.member in voters:
-            node.campaign_soon(_STAGGER * voters.index(self.member))
-            self._soon()
-
-    def _rank(self, member: str) -> int:
-        return crc32(f"{self.name} {member}".encode())
-
     def give_up(self, error: Exception) -> None:
         """End this member because the application cannot go on. A leader asks another one to take over."""
         self._fail(error, "gives up")
@@ -301,23 +225,23 @@ class RaftNode:
 
     def tick(self) -> None:
         """Count a tick."""
-        self._now += 1
+        self._now = self.peers.now = self._now + 1
         node = self.node
         if node is None or self.failure or self._stopped is not None:
             return
-        self._proposals.tick()
+        self.proposals.tick()
         if self._stalled and node.accepts_proposals:
-            self.resign()
+            self.elections.resign()
         # No `_do` needed: a tick brings no entries that a broken log could refuse.
         news = node.tick()
-        if news or node.leader != self._leader or self._now == self._next_take:
+        if news or node.leader != self._leader or self._now == self._next_snapshot:
             self._soon()
 
     def _receive(self, message: RaftMessage) -> None:
         node = self.node
         if node is None or message.to != self.member or self.failure:
             return
-        self._last_seen[message.source] = self._now
+        self.peers.heard(message.source)
         self._do(lambda: node.step(message))
 
     def _do(self, action: Callable[[], None]) -> None:
@@ -339,8 +263,8 @@ class RaftNode:
         node = self.node
         if node is None or self.failure or self._stopped is not None:
             return
-        if self._asked:
-            self._hand_in(node)
+        if self.proposals.asked:
+            self.proposals.hand_in(node, self._refusal)
         self._send(node)
         self._compact(node)  # first, before there is more to write and to apply
         if self._busy_since < 0:
@@ -357,18 +281,6 @@ class RaftNode:
         send, name = self._transport.send, self.name
         for message in node.messages():
             send(name, message, waits=node.may_wait(message))
-
-    def _hand_in(self, node: RawNode) -> None:
-        asked, self._asked = self._asked, []
-        if not node.accepts_proposals:
-            for _, done in asked:
-                done(self._refusal())
-            return
-        first, term = node.propose([entry for data, _ in asked for entry in data])
-        for data, done in asked:
-            last = first + len(data) - 1
-            self._proposals.add(first, last, term, done)
-            first = last + 1
 
     def _refusal(self) -> Outcome:
         if self.failure:
@@ -404,10 +316,10 @@ class RaftNode:
             return
         log = node.log
         since, grown = self.applied - log.snapshot.index, self._applier.grown
-        if (since < self._compact_entries and grown < COMPACT_BYTES) or self._now < self._next_take:
+        if (since < self._compact_entries and grown < COMPACT_BYTES) or self._now < self._next_snapshot:
             return
-        taken = self.application.take()
-        self._next_take = self._now + _TAKE_AGAIN
+        taken = self.application.snapshot()
+        self._next_snapshot = self._now + _SNAPSHOT_AGAIN
         if taken is None or not log.snapshot.index < taken[0] <= min(log.applied, self.applied):
             return  # retry later: nothing new is durable, or it is ahead of the log
         self._applier.grown = 0
@@ -461,10 +373,10 @@ class RaftNode:
             return
         if self.ready and not node.is_leader:
             self.ready = False
-            self._proposals.leadership_lost()
+            self.proposals.leadership_lost()
             self._listener.following()
         elif not node.is_leader:
-            self._proposals.leadership_lost()
+            self.proposals.leadership_lost()
         if node.leader != self._leader:
             self._leader = node.leader
             self._listener.leader_changed(node.leader)
@@ -473,12 +385,6 @@ class RaftNode:
         if node.log.term(node.log.applied) == node.term:
             self.ready = True
             self._listener.leading(self.applied)
-
-    def _refuse(self, why: str) -> None:
-        asked, self._asked = self._asked, []
-        for _, done in asked:
-            done(ProposalLostError(why))
-        self._proposals.fail(why)
 
     def _fail(self, error: BaseException, what: str) -> None:
         """End this member. If it leads, it asks another one to take over."""
@@ -491,8 +397,8 @@ class RaftNode:
         if node is not None:
             node.fail(self.failure)
             self._send(node)
-        self._transport.close(self.name)
-        self._refuse(self.failure)
+        self._transport.unsubscribe_raft(self.name)
+        self.proposals.refuse(self.failure)
         if self.ready:
             self.ready = False
             self._listener.following()

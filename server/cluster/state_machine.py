@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 class StateMachine(Protocol):
     """What a group replicates. Its methods are called on the loop and must not block.
 
-    applied: the index up to which its state is already durable by itself when the group starts; 0 if it
-    relies on snapshots alone.
+    durable_index: the index up to which its state is durable by itself; read when the group starts. 0 if the
+        state machine relies on snapshots alone.
     """
 
-    applied: int
+    durable_index: int
 
     def apply(self, entries: Sequence[tuple[int, bytes]], upto: int) -> Steps[None] | None:
         """Apply committed entries, as (index, data) in order. Then the state is that of index `upto`.
@@ -28,8 +28,8 @@ class StateMachine(Protocol):
         here.
         """
 
-    def take(self) -> tuple[int, bytes] | None:
-        """Return (index, the state after that index as bytes) for a snapshot; None if not possible now.
+    def snapshot(self) -> tuple[int, bytes] | None:
+        """Return (index, state after that index as bytes); None if that is not possible now.
 
         The index is at most the last one applied. A state machine that is durable by itself returns an index
         up to which it is durable.

@@ -1,9 +1,11 @@
 """RaftTransport: how the Raft groups of a server reach those of others, by messages in the system account.
 
-Each server subscribes to `$NRG.<node>`, and all to `$NRG.HELLO`. All messages of one turn of the loop for one
-node are sent together. Messages that can wait are sent with the next ones, within DELAY ticks. A message that
-is larger than a piece is cut, and the receiver joins it. Delivery is not guaranteed: Raft and announcements
-repeat what was lost.
+Each server subscribes to `$NRG.<node>`, its own subject, and to `$NRG.HELLO`, which reaches all servers.
+Besides Raft messages, the transport carries announcements and the messages of a group's application.
+
+All Raft messages of one turn of the loop for one node are sent together. Messages that can wait are sent with
+the next ones, within DELAY ticks. A message that is larger than a piece is cut into pieces, which the
+receiver puts together again. Delivery is not guaranteed: Raft and announcements repeat what was lost.
 """
 
 from __future__ import annotations
@@ -24,14 +26,14 @@ PREFIX = "$NRG."
 ANNOUNCE = PREFIX + "HELLO"
 PIECE_BYTES = 256 * 1024  # far below the maximum of a route
 DELAY = 2  # ticks; groups whose leaders send heartbeats at this interval do so in the same ticks
-_FRAMES, _PIECE, _ANNOUNCE, _LETTER = 0, 1, 2, 3
+_FRAMES, _PIECE, _ANNOUNCE, _APPLICATION = 0, 1, 2, 3  # the first byte: what the message holds
 _LENGTH = struct.Struct("<I")
 _CUT = struct.Struct("<8sQII")  # sender, number, which piece, how many pieces
 
 _ADDRESS = struct.Struct("<8sH")  # sender, length of the group's name
 
-Receive = Callable[["RaftMessage"], None]
-Read = Callable[[str, bytes], None]  # called with the sender's node and the letter
+OnRaftMessage = Callable[["RaftMessage"], None]
+OnApplicationMessage = Callable[[str, bytes], None]  # called with the sender's node and the message
 
 
 class PubSub(Protocol):
@@ -64,9 +66,9 @@ class RaftTransport:
         self._executor = executor
         self._ticker = ticker
         self._piece_bytes = piece_bytes
-        self._receivers: dict[str, Receive] = {}
-        self._listeners: dict[str, Callable[[Announce], None]] = {}
-        self._readers: dict[str, Read] = {}
+        self._on_raft_message: dict[str, OnRaftMessage] = {}
+        self._on_announce: dict[str, Callable[[Announce], None]] = {}
+        self._on_application_message: dict[str, OnApplicationMessage] = {}
         self._waiting: dict[str, list[bytes]] = {}  # frames by node
         self._delayed: dict[str, list[bytes]] = {}  # frames that can wait, sent before those in `_waiting`
         self._number = 0
@@ -88,29 +90,29 @@ class RaftTransport:
         self._delayed.clear()
         self._arriving.clear()
 
-    def open(self, group: str, receive: Receive) -> None:
+    def subscribe_raft(self, group: str, callback: OnRaftMessage) -> None:
         """Receive the Raft messages of `group`."""
-        self._receivers[group] = receive
+        self._on_raft_message[group] = callback
 
-    def close(self, group: str) -> None:
-        """Stop receiving the Raft messages of `group`. Harmless if there are none."""
-        self._receivers.pop(group, None)
+    def unsubscribe_raft(self, group: str) -> None:
+        """Stop receiving the Raft messages of `group`. Harmless if they are not received."""
+        self._on_raft_message.pop(group, None)
 
-    def listen(self, group: str, listener: Callable[[Announce], None]) -> None:
+    def subscribe_announcements(self, group: str, callback: Callable[[Announce], None]) -> None:
         """Receive the announcements for `group`."""
-        self._listeners[group] = listener
+        self._on_announce[group] = callback
 
-    def ignore(self, group: str) -> None:
-        """Stop receiving the announcements for `group`. Harmless if there are none."""
-        self._listeners.pop(group, None)
+    def unsubscribe_announcements(self, group: str) -> None:
+        """Stop receiving the announcements for `group`. Harmless if they are not received."""
+        self._on_announce.pop(group, None)
 
-    def correspond(self, group: str, read: Read) -> None:
-        """Receive the letters to `group`: messages of its application, which Raft does not read."""
-        self._readers[group] = read
+    def subscribe_application(self, group: str, callback: OnApplicationMessage) -> None:
+        """Receive the messages of the application of `group`, which Raft does not read."""
+        self._on_application_message[group] = callback
 
-    def end_correspondence(self, group: str) -> None:
-        """Stop receiving the letters to `group`. Harmless if there are none."""
-        self._readers.pop(group, None)
+    def unsubscribe_application(self, group: str) -> None:
+        """Stop receiving the messages of the application of `group`. Harmless if they are not received."""
+        self._on_application_message.pop(group, None)
 
     # --- out
 
@@ -142,17 +144,17 @@ class RaftTransport:
         if self._subscriptions:
             self._pubsub.publish(PREFIX + node if node else ANNOUNCE, bytes([_ANNOUNCE]) + announce.encode())
 
-    def write(self, group: str, node: str, letter: bytes) -> None:
-        """Send a letter to the same group on another server."""
+    def send_application(self, group: str, node: str, message: bytes) -> None:
+        """Send a message to the application of the same group on another server."""
         if self._subscriptions:
             name = group.encode()
-            head = bytes([_LETTER]) + _ADDRESS.pack(self.node.encode(), len(name))
-            self._dispatch(node, head + name + letter)
+            head = bytes([_APPLICATION]) + _ADDRESS.pack(self.node.encode(), len(name))
+            self._dispatch(node, head + name + message)
 
     def _flush(self) -> None:
         waiting, self._waiting = self._waiting, {}
-        for node, news in waiting.items():
-            frames = self._delayed.pop(node, []) + news
+        for node, urgent in waiting.items():
+            frames = self._delayed.pop(node, []) + urgent
             batch: list[bytes] = []
             size = 0
             for frame in frames:
@@ -196,18 +198,18 @@ class RaftTransport:
             self._piece(body)
         elif kind == _ANNOUNCE:
             announce = Announce.decode(body[1:])
-            listener = self._listeners.get(announce.group)
-            if listener is not None:
-                listener(announce)
-        elif kind == _LETTER:
-            self._letter(body)
+            on_announce = self._on_announce.get(announce.group)
+            if on_announce is not None:
+                on_announce(announce)
+        elif kind == _APPLICATION:
+            self._application_message(body)
 
-    def _letter(self, body: bytes) -> None:
+    def _application_message(self, body: bytes) -> None:
         sender, length = _ADDRESS.unpack_from(body, 1)
         at = 1 + _ADDRESS.size
-        read = self._readers.get(body[at : at + length].decode("utf-8", "replace"))
-        if read is not None:
-            read(sender.decode("ascii", "replace"), body[at + length :])
+        callback = self._on_application_message.get(body[at : at + length].decode("utf-8", "replace"))
+        if callback is not None:
+            callback(sender.decode("ascii", "replace"), body[at + length :])
 
     def _frames(self, body: bytes) -> None:
         at, end = 1, len(body)
@@ -216,9 +218,9 @@ class RaftTransport:
             at += _LENGTH.size
             group, message = decode(body[at : at + length])
             at += length
-            receive = self._receivers.get(group)
-            if receive is not None:
-                receive(message)
+            callback = self._on_raft_message.get(group)
+            if callback is not None:
+                callback(message)
 
     def _piece(self, body: bytes) -> None:
         sender, number, part, count = _CUT.unpack_from(body, 1)

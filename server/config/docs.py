@@ -16,7 +16,7 @@ from typing import Any
 
 from .flags import FLAGS
 from .options import Options, TLSOptions
-from .options.field import KEY, SECOND, Spec
+from .options.field import KEY, SECOND, OptionSpec
 from .reload import RESTART
 from .support import UNSUPPORTED
 
@@ -120,7 +120,7 @@ def _block(title: str, cls: type[Any], path: str, seen: set[type[Any]]) -> list[
     lines += ["| key | default | reload | meaning |", "|---|---|---|---|"]
     inner: list[tuple[str, type[Any]]] = []
     for each in fields(cls):
-        spec: Spec | None = each.metadata.get(KEY)
+        spec: OptionSpec | None = each.metadata.get(KEY)
         if spec is None:
             continue
         key, *aliases = spec.keys
@@ -148,7 +148,7 @@ def _support(path: str) -> str:
     return ""
 
 
-def _default(each: Field[Any], spec: Spec) -> str:
+def _default(each: Field[Any], spec: OptionSpec) -> str:
     value = each.default
     if each.default_factory is not MISSING:
         value = each.default_factory()

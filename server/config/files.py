@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 
-class Stamp(NamedTuple):
+class FileStamp(NamedTuple):
     """The state of a file at some moment. A pipe seems never to change.
 
     size: bytes.
@@ -19,7 +19,7 @@ class Stamp(NamedTuple):
     modified: int = 0
 
     @classmethod
-    def of(cls, path: str) -> Stamp:
+    def of(cls, path: str) -> FileStamp:
         """Return the present state of a file. Raises OSError."""
         found = Path(path).stat()
         if not stat.S_ISREG(found.st_mode):
@@ -27,7 +27,7 @@ class Stamp(NamedTuple):
         return cls(found.st_ino, found.st_size, found.st_mtime_ns)
 
 
-Files: TypeAlias = dict[str, Stamp]  # by path, the configuration file first, then the files it includes
+Files: TypeAlias = dict[str, FileStamp]  # by path, the configuration file first, then the files it includes
 
 
 def stamps(files: Files) -> Files:
@@ -35,7 +35,7 @@ def stamps(files: Files) -> Files:
     found: Files = {}
     for path in files:
         try:
-            found[path] = Stamp.of(path)
+            found[path] = FileStamp.of(path)
         except OSError:
             continue
     return found

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
+from ...protocol.lazy_dataclass import dataclass
 from .load import finish, load
 from .options import ClusterOptions, Options, PeerAuthorization, TLSOptions
 from .read.context import suggestion
@@ -130,7 +131,7 @@ GROUPS: dict[str, tuple[ServerFlag, ...]] = {
             ("connect_retries",),
             "int",
             "number",
-            "Attempts to connect to an announced server",
+            "Retries to connect to an announced server",
             "cluster.connect_retries",
         ),
     ),

@@ -174,9 +174,9 @@ class Lexer:
         if here in ",;":
             self.at += 1
             return
-        place = "map" if closable else "top-level"
+        level = "map" if closable else "top-level"
         self.fail(
-            f"expected the {place} value to end, but got {here!r}",
+            f"expected the {level} value to end, but got {here!r}",
             "entries on one line need , or ; between them; quote text with blanks",
         )
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from .files import Files, Stamp
+from .files import Files, FileStamp
 from .lexer import BOOLS, Lexer, Token, TokenKind
 from .tree import ConfigError, ConfigNode, SourcePosition, Value
 
@@ -58,7 +58,7 @@ def _parse_file(
         chain = " -> ".join([*(Path(p).name for p in parents[parents.index(real) :]), Path(path).name])
         raise ConfigError.at(where, f"include cycle: {chain}")
     try:
-        read[path] = Stamp.of(path)
+        read[path] = FileStamp.of(path)
         text = Path(path).read_bytes().decode("utf-8", "surrogateescape")
     except OSError as error:
         what = "included file" if where else "configuration file"

@@ -19,9 +19,9 @@ def problems(options: Options) -> list[ConfigProblem]:
     if jetstream.enabled and jetstream.store_dir:
         position = where.get("jetstream.store_dir") or where.get("store_dir")
         found += [ConfigProblem(position, text) for text in _store(Path(jetstream.store_dir))]
-    for option, look, what in _FILES:
+    for option, check, what in _FILES:
         path = getattr(options, option)
-        code = look(Path(path)) if path else 0
+        code = check(Path(path)) if path else 0
         if code:
             found.append(ConfigProblem(where.get(option), f"{what} {path}: {os.strerror(code)}"))
     return found

@@ -1,17 +1,20 @@
 """Compares two configurations, and decides whether a running server can follow the change.
 
 It is a pure comparison: which options differ, in words for the log, and which of them need a restart. One
-change that cannot be followed rejects the whole new configuration, as in nats-server.
+change that cannot be followed rejects the whole new configuration.
+
+Source: nats-server's server/reload.go: diffOptions.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
+from ...protocol.lazy_dataclass import dataclass
 from .options import Options, specs
-from .options.field import Spec
+from .options.field import OptionSpec
 
 # Options that nats-server can follow and this server cannot yet. Whoever adds that deletes the row.
 RESTART = (
@@ -87,13 +90,13 @@ def _compare(found: Reload, old: Any, new: Any, path: str, but: tuple[str, ...] 
             )
 
 
-def _is_block(before: Any, after: Any, spec: Spec) -> bool:
+def _is_block(before: Any, after: Any, spec: OptionSpec) -> bool:
     if spec.section is None:
         return False
     return all(value is None or isinstance(value, spec.section) for value in (before, after))
 
 
-def _can_follow(path: str, before: Any, after: Any, spec: Spec) -> bool:
+def _can_follow(path: str, before: Any, after: Any, spec: OptionSpec) -> bool:
     if path == "system_account":
         return bool(before == "$SYS" and after == "")
     if path in RESTART:
@@ -109,7 +112,7 @@ def _needs_leafs(path: str, block: Any) -> bool:
     return path == "leafnodes.remotes" and block.port is None and not block.remotes
 
 
-def _shown(value: Any, spec: Spec) -> str:
+def _shown(value: Any, spec: OptionSpec) -> str:
     if spec.secret:
         return "[REDACTED]"
     if isinstance(value, (list, dict)) and spec.section is not None:

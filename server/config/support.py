@@ -1,7 +1,7 @@
 """What the configuration may ask for but this server does not do yet.
 
 `warn`: the server starts without it and logs one line. `refuse`: that would be unsafe, so the server does not
-start. Whoever adds support for an option deletes its row. The tests read this table.
+start. When you add support for an option, delete its row. The tests read this table.
 """
 
 from __future__ import annotations
@@ -146,10 +146,10 @@ def unsupported(options: Options) -> tuple[list[ConfigProblem], list[ConfigProbl
 def _of_accounts(options: Options) -> Iterator[tuple[str, str]]:
     """Yield the paths and reasons of warnings about accounts."""
     for name, account in options.accounts.items():
-        for place, export in enumerate(account.exports):
+        for index, export in enumerate(account.exports):
             if export.latency is not None:
                 yield (
-                    f"accounts.{name}.exports.{place}.latency",
+                    f"accounts.{name}.exports.{index}.latency",
                     f"the latency of {export.subject!r} is not measured yet",
                 )
         if account.jetstream is not None and not options.jetstream.enabled:
@@ -162,11 +162,11 @@ def _of_accounts(options: Options) -> Iterator[tuple[str, str]]:
 def _of_remotes(options: Options) -> Iterator[tuple[str, str]]:
     """Yield the paths and reasons of warnings about the URLs of leaf remotes."""
     known = ", ".join(f"{scheme}://" for scheme in _LEAF_SCHEMES)
-    for place, remote in enumerate(options.leafnodes.remotes):
+    for index, remote in enumerate(options.leafnodes.remotes):
         for scheme in dict.fromkeys(url.partition("://")[0] for url in remote.urls):
             if scheme not in _LEAF_SCHEMES:
                 yield (
-                    f"leafnodes.remotes.{place}.urls",
+                    f"leafnodes.remotes.{index}.urls",
                     f"the scheme {scheme}:// is not known and taken for nats-leaf:// (one of {known})",
                 )
 

@@ -6,14 +6,9 @@ be chosen. Only the first of `curve_preferences` is used, as ssl accepts no list
 
 from __future__ import annotations
 
-import hashlib
-import re
-from datetime import UTC, datetime
-from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .options import SECOND, TLSOptions
+from .options import TLSOptions
 
 if TYPE_CHECKING:
     import ssl
@@ -26,10 +21,17 @@ CURVES = {
     "CurveP521": "secp521r1",
 }
 
-
-_VALIDITY, _PUBLIC_KEY = 4, 6
-_UTC_TIME = 0x17
-_CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
+# Which suites only `allow_insecure_cipher_suites` allows: Go's InsecureCipherSuites. Its suites
+# with RC4 and 3DES are missing here, because OpenSSL does not know them.
+INSECURE_SUITES = (
+    "TLS_RSA_WITH_AES_128_CBC_SHA",
+    "TLS_RSA_WITH_AES_256_CBC_SHA",
+    "TLS_RSA_WITH_AES_128_CBC_SHA256",
+    "TLS_RSA_WITH_AES_128_GCM_SHA256",
+    "TLS_RSA_WITH_AES_256_GCM_SHA384",
+    "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256",
+    "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256",
+)
 
 
 class TLSConfigError(Exception):
@@ -110,6 +112,13 @@ def _ciphers(context: ssl.SSLContext, tls: TLSOptions) -> None:
     names = [openssl_name(name) for name in tls.cipher_suites if not _is_tls13(name)]
     if not names:
         return
+    insecure = set(names) & {openssl_name(name) for name in INSECURE_SUITES}
+    if insecure and not tls.allow_insecure_cipher_suites:
+        given = ", ".join(name for name in tls.cipher_suites if openssl_name(name) in insecure)
+        raise TLSConfigError(
+            "cipher_suites",
+            f"insecure cipher suites configured without 'allow_insecure_cipher_suites' option set: {given}",
+        )
     try:
         context.set_ciphers(":".join(names))
     except ssl.SSLError:
@@ -137,64 +146,3 @@ def _curve(context: ssl.SSLContext, name: str) -> None:
         raise TLSConfigError("curve_preferences", f"unrecognized curve preference {name}")
     if curve != "X25519":  # the default, which set_ecdh_curve does not accept everywhere
         context.set_ecdh_curve(curve)
-
-
-def public_key_hash(certificate: bytes) -> str:
-    """Return the SHA-256 (hex) of a DER certificate's SubjectPublicKeyInfo, as in `pinned_certs`."""
-    return hashlib.sha256(_part(certificate, _PUBLIC_KEY)).hexdigest()
-
-
-def _part(certificate: bytes, number: int) -> bytes:
-    """Return an element of the TBSCertificate by its number, where the version is 0 (RFC 5280 4.1)."""
-    _, start, _ = _element(certificate, 0)
-    _, at, end = _element(certificate, start)
-    index = 0 if certificate[at] == 0xA0 else 1
-    while at < end:
-        _, _, after = _element(certificate, at)
-        if index == number:
-            return certificate[at:after]
-        index += 1
-        at = after
-    raise ValueError("the certificate is cut short")
-
-
-def file_not_after(path: str) -> int:
-    """Return when the first certificate of a file expires, in ns since 1970. Raises OSError or ValueError."""
-    return _first_end(path, Path(path).stat().st_mtime_ns)
-
-
-@lru_cache(maxsize=16)
-def _first_end(path: str, _changed: int) -> int:
-    import ssl
-
-    found = _CERTIFICATE.search(Path(path).read_text("ascii", "replace"))
-    if found is None:
-        raise ValueError(f"no certificate in {path}")
-    return not_after(ssl.PEM_cert_to_DER_cert(found.group()))
-
-
-def not_after(certificate: bytes) -> int:
-    """Return when a DER certificate expires, in ns since 1970. Raises ValueError if it is none."""
-    try:
-        body = _part(certificate, _VALIDITY)
-        _, start, _ = _element(body, 0)
-        _, _, after = _element(body, start)
-        tag, start, end = _element(body, after)
-        text = body[start:end].decode("ascii")
-        if tag == _UTC_TIME:  # the year has two digits; RFC 5280 4.1.2.5.1
-            text = ("19" if text >= "50" else "20") + text
-        moment = datetime.strptime(text, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC)
-    except (IndexError, ValueError) as error:
-        raise ValueError("no certificate") from error
-    return int(moment.timestamp()) * SECOND
-
-
-def _element(data: bytes, at: int) -> tuple[int, int, int]:
-    """Return the tag, the start of the content and the end of a DER element."""
-    tag, length = data[at], data[at + 1]
-    start = at + 2
-    if length & 0x80:
-        size = length & 0x7F
-        length = int.from_bytes(data[start : start + size], "big")
-        start += size
-    return tag, start, start + length

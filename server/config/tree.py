@@ -6,9 +6,10 @@ ConfigNode]. Its position is that of its key, if it has one, as that is where a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
+
+from ...protocol.lazy_dataclass import dataclass
 
 Value: TypeAlias = "str | bool | int | float | datetime | list[ConfigNode] | dict[str, ConfigNode]"
 

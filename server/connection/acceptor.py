@@ -32,7 +32,8 @@ async def bind(host: str, port: int) -> list[socket.socket]:
     kind, passive = socket.SOCK_STREAM, socket.AI_PASSIVE
     try:
         numeric = passive | socket.AI_NUMERICHOST  # a number is resolved without a thread
-        found = socket.getaddrinfo(host or None, port, type=kind, flags=numeric)
+        # The host as bytes, since a str would load the encoding of international names.
+        found = socket.getaddrinfo(host.encode() or None, port, type=kind, flags=numeric)
     except socket.gaierror:
         loop = asyncio.get_running_loop()
         found = await loop.getaddrinfo(host, port, type=kind, flags=passive)
@@ -74,7 +75,7 @@ class Acceptor:
         self._closed = False
 
     def start(self) -> None:
-        """Listen."""
+        """Listen on the sockets, and accept the connections that come."""
         for sock in self._sockets:
             sock.listen(_QUEUE)
             self._loop.add_reader(sock, self._accept, sock)

@@ -203,7 +203,7 @@ class BufferBudget:
         """Review once in a turn of the loop, however many messages begin or end in it."""
         if not self._reviewing:
             self._reviewing = True
-            self._clock.call_later(0, self._review)
+            self._clock.soon(self._review)
 
     def _review(self) -> None:
         """Decide which connections are read: the oldest, as long as there is room for their messages."""

@@ -1,8 +1,8 @@
 """What peers send about themselves before anything else: the JSON objects of INFO and CONNECT.
 
 Pure. Promises that whatever a peer sends is either an object with known fields, whose values have the right
-types, or a PeerError that closes the connection without an error text, as the reference does. Unknown fields
-and nulls are ignored.
+types, or a PeerError that closes the connection without an error text, as nats-server does
+(server/client.go: processConnect). Unknown fields and nulls are ignored.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Connection: one connection of any protocol, with its peer, what it has sent, and its end. Knows no socket.
 
 Each kind of connection defines what operations mean (`_serve`) and what it must release at the end
-(`_let_go`). Promises: operations are served in order; nothing is served after a connection was closed, and it
-ends once, whoever ends it; a producer waits for peers that read too slowly, but never for long.
+(`_release`). Promises: operations are served in order; nothing is served after a connection was closed, and
+it ends once, whoever ends it; a producer waits for peers that read too slowly, but never for long.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .context import ConnectionContext
     from .ping_timer import PingTimer
     from .secure import TLSState
-    from .wire import Wire
+    from .wire import ConnectionTransport
 
 _STALL = 10_000_000  # ns that a producer waits, at most, for stalled peers
 _TURN = 5_000_000  # ns after which other connections have their turn, whatever one read brought
@@ -55,7 +55,11 @@ class Connection(Outbound, MessageEndpoint):
     ping_timer: PingTimer
 
     def __init__(
-        self, context: ConnectionContext, wire: Wire, peer: tuple[str, int], write_deadline: int
+        self,
+        context: ConnectionContext,
+        wire: ConnectionTransport,
+        peer: tuple[str, int],
+        write_deadline: int,
     ) -> None:
         super().__init__(
             wire, context.flusher, context.buffer_budget, context.options.max_pending, write_deadline
@@ -73,7 +77,7 @@ class Connection(Outbound, MessageEndpoint):
         self.secure: TLSState | None = None
         self._buffer = InputBuffer()
         self._pending_operations: list[Op] = []  # parsed, and not served yet
-        self._held = 0  # how many calls of `hold` have no `go_on` yet
+        self._pauses = 0  # how many calls of `pause` have no `resume` yet
         self._stalled = self._paused = self._scheduled = self._over = False
         self.until = 0
         self._queued = 0  # deliveries of wide plans since the last time that they were written early
@@ -91,10 +95,13 @@ class Connection(Outbound, MessageEndpoint):
         raise NotImplementedError
 
     def _serve(self, operations: Iterator[Op]) -> None:
-        """Serve until the end, until closed, or until on hold; the rest stays in `_pending_operations`."""
+        """Serve operations until there are none left, or the connection closes or goes on hold.
+
+        What is left when it goes on hold stays in `_pending_operations`.
+        """
         raise NotImplementedError
 
-    def _let_go(self, reason: str) -> None:
+    def _release(self, reason: str) -> None:
         """Release what is this kind's own after the close, and report it.
 
         Interest ends before `stop_writing`.
@@ -113,7 +120,7 @@ class Connection(Outbound, MessageEndpoint):
         if self.closed_reason:
             return
         buffer = self._buffer
-        waits = self._scheduled or self._held or buffer.reads or self._pending_operations
+        waits = self._scheduled or self._pauses or buffer.reads or self._pending_operations
         if waits or len(data) > buffer.piece:
             buffer.add(data)
             data = b""
@@ -136,42 +143,46 @@ class Connection(Outbound, MessageEndpoint):
         overflows = flusher.overflows
         began = now()
         self.until = began + _TURN
+        reader = id(self)
+        flusher.since = flusher.since if flusher.reader == reader else began
+        flusher.reader = reader
         flusher.reading = True
         try:
-            while not (self.closed_reason or self._held):
+            while began < self.until and not (self.closed_reason or self._pauses):
                 if piece:
                     pass
                 elif self._pending_operations:
                     self._serve_pending()
                     began = now()
-                    if began >= self.until:
-                        break
                     continue
                 elif buffer.reads:
                     piece = buffer.take_all() if parser.awaits_connect else buffer.take()
                 else:
                     break
                 operations = parser.feed(piece)
-                if operations:  # bytes alone do not count: a line or payload that never ends is no activity
+                served = bool(operations) or parser.delivered > 0
+                if served:  # bytes alone do not count: a line or payload that never ends is no activity
                     self.last_activity = began
                 if self._in_part or parser.buffer.need > SMALL:
-                    self._count_part(next_message=bool(operations))
+                    self._count_part(next_message=served)
                 left = parser.left
                 if left:
                     buffer.give_back(piece, left)
-                self._serve(iter(operations))
+                if operations:
+                    self._serve(iter(operations))
                 size = len(piece) - left
                 piece = b""
                 ended = now()
                 if size >= buffer.piece or ended - began > SLOW:
                     buffer.took(size, ended - began)
                 began = ended
-                if began >= self.until:
-                    break
         except BaseException:
+            flusher.end_read()
             flusher.reading = False
             flusher.schedule()
             raise
+        if flusher.at_end:
+            flusher.end_read()
         flusher.reading = False
         if flusher.pending_flush:
             flusher.flush()
@@ -197,19 +208,19 @@ class Connection(Outbound, MessageEndpoint):
 
     def _written(self) -> None:
         self._stalled = False
-        self.mind_the_slow()
+        self.stall_behind_slow_peers()
         self._read_on()
 
     def _read_on(self) -> None:
         """Go on with what is buffered, or else read from the peer, unless there is a reason to wait."""
         if self.closed_reason:
             self._buffer.clear()
-        elif self._held or self._stalled or self._scheduled:
+        elif self._pauses or self._stalled or self._scheduled:
             return
         elif self._buffer.reads or self._pending_operations:
             self._pause()
             self._scheduled = True
-            self.clock.call_later(0, self._next_turn)
+            self.clock.soon(self._next_turn)
         elif self._over:
             self.close("Client Closed")
         elif self._paused and not self._waits:
@@ -220,9 +231,9 @@ class Connection(Outbound, MessageEndpoint):
         self._scheduled = False
         if not self._stalled:
             self._work()
-            self.mind_the_slow()
+            self.stall_behind_slow_peers()
 
-    def mind_the_slow(self) -> None:
+    def stall_behind_slow_peers(self) -> None:
         """Stall this producer if others have not read what they were sent."""
         flusher = self._flusher
         if flusher.stalled:
@@ -237,14 +248,14 @@ class Connection(Outbound, MessageEndpoint):
         self._pending_operations.append(operation)
         self._pending_operations.extend(operations)
 
-    def rests(self, operations: Iterator[Op]) -> bool:
+    def must_pause(self, operations: Iterator[Op]) -> bool:
         """Return whether to serve no more of these operations now.
 
         They are dropped if the connection is closed, and kept if it is on hold or its turn is over.
         """
         if self.closed_reason:
             return True
-        if not self._held and self.clock.now() < self.until:
+        if not self._pauses and self.clock.now() < self.until:
             return False
         self._pending_operations.extend(operations)
         return True
@@ -266,18 +277,18 @@ class Connection(Outbound, MessageEndpoint):
         pending, self._pending_operations = self._pending_operations, []
         self._serve(iter(pending))
 
-    def hold(self) -> None:
-        """Serve nothing more until `go_on`, because everything else depends on an answer.
+    def pause(self) -> None:
+        """Serve nothing more until `resume`, because everything else depends on an answer.
 
-        Each `hold` needs its own `go_on`.
+        Each `pause` needs its own `resume`.
         """
-        self._held += 1
+        self._pauses += 1
         self._pause()
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Serve what has arrived meanwhile, and read on."""
-        self._held -= 1
-        if not (self._held or self.closed_reason):
+        self._pauses -= 1
+        if not (self._pauses or self.closed_reason):
             self._work()
 
     def wait(self) -> None:
@@ -299,7 +310,7 @@ class Connection(Outbound, MessageEndpoint):
             return
         if self._buffer_budget.short:
             self._buffer_budget.hold_back(self)
-        if self._held or self._stalled or self.context.options.no_fast_producer_stall:
+        if self._pauses or self._stalled or self.context.options.no_fast_producer_stall:
             return
         self.stalls += 1
         self._stalled = True
@@ -342,7 +353,7 @@ class Connection(Outbound, MessageEndpoint):
             if self._queued > _MOST_QUEUED:
                 self._flusher.flush()
                 self._queued = 0
-        return self.rests(operations)
+        return self.must_pause(operations)
 
     def _no_responders(self, subject: bytes, reply: bytes) -> None:
         """Report that nobody received a request. Only clients are told."""
@@ -402,7 +413,7 @@ class Connection(Outbound, MessageEndpoint):
         self._pending_operations.clear()
         self.parser.buffer.clear()
         self.ping_timer.stop()
-        self._let_go(reason)
+        self._release(reason)
         self._buffer_budget.forget(self)
 
     # --- description

@@ -8,7 +8,7 @@ stays open.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ..accounts.flusher import EARLY_FLUSH, OutboundQueue
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..accounts.flusher import Flusher
     from ..clock import Timer
     from .buffer_budget import BufferBudget
-    from .wire import Wire
+    from .wire import ConnectionTransport
 
 SLOW_PENDING = "Slow Consumer (Pending Bytes)"
 SLOW_DEADLINE = "Slow Consumer (Write Deadline)"
@@ -24,14 +24,27 @@ SLOW_DEADLINE = "Slow Consumer (Write Deadline)"
 _MOST_JOINED = 4 << 20
 
 
+class OutboundCounter(Protocol):
+    """What counts the messages that are written, and the bytes of their headers and payloads."""
+
+    out_msgs: int
+    out_bytes: int
+
+
 class Outbound(OutboundQueue):
     """The outgoing half of a connection; see the module.
 
     stall_at: how many pending bytes stall the producers.
+    counters: what counts the messages of this connection, besides the connection itself.
     """
 
     def __init__(
-        self, wire: Wire, flusher: Flusher, buffer_budget: BufferBudget, max_pending: int, write_deadline: int
+        self,
+        wire: ConnectionTransport,
+        flusher: Flusher,
+        buffer_budget: BufferBudget,
+        max_pending: int,
+        write_deadline: int,
     ) -> None:
         super().__init__(flusher)
         self.wire = wire
@@ -39,10 +52,12 @@ class Outbound(OutboundQueue):
         self.max_pending = max_pending
         self.write_deadline = write_deadline
         self.stall_at = max_pending // 4 * 3
+        self.counters: tuple[OutboundCounter, ...] = ()
         self._buffer_budget = buffer_budget
         self._unflushed = False  # whether the last flush left something that the peer had not taken
         self._waiting: list[Callable[[], None]] = []
         self._handed = 0
+        self._counted = 0  # out_msgs at the last flush
         self._flushed = 0  # out_bytes at the last flush
         self._due = 0
         self._deadline: Timer | None = None
@@ -59,7 +74,11 @@ class Outbound(OutboundQueue):
         self.out_msgs += (len(out) - self._control) >> 1
         self._control = 0
         self._gathered = 0
+        messages, self._counted = self.out_msgs - self._counted, self.out_msgs
         size, self._flushed = self.out_bytes - self._flushed, self.out_bytes
+        for counter in self.counters:
+            counter.out_msgs += messages
+            counter.out_bytes += size
         wire = self.wire
         if size > _MOST_JOINED:
             queued = out[:]

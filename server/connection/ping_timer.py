@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from ...protocol.wire import encode
 from ..clock import SECOND
-from .part import Part
+from .connection_part import ConnectionPart
 
 if TYPE_CHECKING:
     from ..clock import Timer
@@ -35,7 +35,7 @@ class PingedConnection(Protocol):
         """Close, because the peer does not answer pings."""
 
 
-class PingTimer(Part[PingedConnection]):
+class PingTimer(ConnectionPart[PingedConnection]):
     """The pings of one connection.
 
     rtt: the round trip time in ns; 0 while unknown.

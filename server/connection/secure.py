@@ -16,10 +16,10 @@ import ssl
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from ..config.tls import public_key_hash
+from ..config.certificate import public_key_hash
 
 if TYPE_CHECKING:
-    from .wire import Wire
+    from .wire import ConnectionTransport
 
 FIRST_BYTE = 0x16  # of a TLS handshake record; no operation of the client protocol starts with it
 _CHUNK = 1 << 16
@@ -45,7 +45,7 @@ class TLSState(NamedTuple):
 
 
 class SecureWire:
-    """A Wire that encrypts what is written, and decrypts what it is fed.
+    """A `ConnectionTransport` that encrypts what is written, and decrypts what it is fed.
 
     agreed: the result of the handshake; None until it is done.
     ended: whether the peer has sent close_notify.
@@ -53,7 +53,7 @@ class SecureWire:
 
     def __init__(
         self,
-        inner: Wire,
+        inner: ConnectionTransport,
         context: ssl.SSLContext,
         pinned: Collection[str] = (),
         server_hostname: str | None = None,
@@ -144,12 +144,12 @@ class SecureWire:
     def _agreement(self) -> TLSState:
         cipher = self._tls.cipher()
         certificate = self._tls.getpeercert(binary_form=True)
-        told = cast("dict[str, Any]", self._tls.getpeercert() or {})
+        fields = cast("dict[str, Any]", self._tls.getpeercert() or {})
         return TLSState(
             self._tls.version() or "",
             cipher[0] if cipher else "",
             [] if certificate is None else [certificate],
-            [list(part) for part in told.get("subject", ())],
+            [list(part) for part in fields.get("subject", ())],
         )
 
     def _check_pin(self) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .connection import Connection
     from .context import ConnectionContext
     from .secure import SecureWire
-    from .wire import Wire
+    from .wire import ConnectionTransport
 
 TLS_FAILED = "TLS Handshake Failure"
 
@@ -59,7 +59,7 @@ class SocketProtocol(asyncio.Protocol):
 
     # --- what each kind defines
 
-    def _make(self, wire: Wire, peer: tuple[str, int]) -> Connection:
+    def _make(self, wire: ConnectionTransport, peer: tuple[str, int]) -> Connection:
         """Return the connection for this socket."""
         raise NotImplementedError
 
@@ -91,7 +91,7 @@ class SocketProtocol(asyncio.Protocol):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         peer = self._transport.get_extra_info("peername") or ("", 0)
-        connection = self._make(cast("Wire", transport), (str(peer[0]), int(peer[1])))
+        connection = self._make(cast("ConnectionTransport", transport), (str(peer[0]), int(peer[1])))
         self.connection = connection
         self._transport.set_write_buffer_limits(high=connection.stall_at)
         self._begin(connection)
@@ -110,7 +110,7 @@ class SocketProtocol(asyncio.Protocol):
         if secure is not None and secure.ended:
             connection.ended()
         if self._context.flusher.stalled:
-            connection.mind_the_slow()
+            connection.stall_behind_slow_peers()
 
     def resume_writing(self) -> None:
         """Let those who wait for this peer go on: it has read what was pending."""

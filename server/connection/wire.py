@@ -1,11 +1,11 @@
-"""Wire: what a connection writes to, which is an asyncio transport, or TLS on top of one."""
+"""ConnectionTransport: what a connection writes to, which is an asyncio transport, or TLS on top of one."""
 
 from __future__ import annotations
 
 from typing import Final, Protocol
 
 
-class Wire(Protocol):
+class ConnectionTransport(Protocol):
     """The part of an asyncio transport that connections use."""
 
     def write(self, data: bytes) -> None:
@@ -31,23 +31,23 @@ class ClosedWire:
     """The wire of a connection whose socket is closed: it accepts everything and does nothing."""
 
     def write(self, data: bytes) -> None:
-        """See Wire."""
+        """See `ConnectionTransport`."""
 
     def close(self) -> None:
-        """See Wire."""
+        """See `ConnectionTransport`."""
 
     def abort(self) -> None:
-        """See Wire."""
+        """See `ConnectionTransport`."""
 
     def get_write_buffer_size(self) -> int:
-        """See Wire."""
+        """See `ConnectionTransport`."""
         return 0
 
     def pause_reading(self) -> None:
-        """See Wire."""
+        """See `ConnectionTransport`."""
 
     def resume_reading(self) -> None:
-        """See Wire."""
+        """See `ConnectionTransport`."""
 
 
 GONE: Final = ClosedWire()

@@ -2,13 +2,16 @@
 
 `jetstream_server`  one server with JetStream and an empty store of its own.
 `hub_and_leaf`      two servers joined by a leaf connection, with the domains `hub` and `leaf`.
+`domain_servers`    a function that starts servers with the domains that it is given, joined likewise.
 
-Both are ready when the test starts, and leave nothing behind when it ends. docs/testing.md shows their use.
+They are ready when the test starts, and leave nothing behind when it ends. docs/testing.md shows their use.
+One more, `provisioned`, is in `pyjs.provision.pytest_plugin`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -18,20 +21,15 @@ if TYPE_CHECKING:
 
     from .threaded import ThreadedServer
 
+pytest_plugins = ("pyjs.provision.pytest_plugin",)  # by name: a room below the server knows none of it
+
 JOIN_SECONDS = 10.0
 
-HUB = """
+CONFIGURATION = """
 listen: "127.0.0.1:-1"
-server_name: hub
-jetstream {{ store_dir: {store}, domain: hub }}
-leafnodes {{ listen: "127.0.0.1:-1" }}
-"""
-
-LEAF = """
-listen: "127.0.0.1:-1"
-server_name: leaf
-jetstream {{ store_dir: {store}, domain: leaf }}
-leafnodes {{ remotes: [ {{ url: "{hub}" }} ] }}
+server_name: "{domain}"
+jetstream {{ store_dir: "{store}", domain: "{domain}" }}
+leafnodes {{ {leafnodes} }}
 """
 
 
@@ -52,15 +50,37 @@ def jetstream_server(tmp_path: Path) -> Iterator[ThreadedServer]:
 
 
 @pytest.fixture
-def hub_and_leaf(tmp_path: Path) -> Iterator[HubAndLeaf]:
+def hub_and_leaf(domain_servers: Callable[..., dict[str, ThreadedServer]]) -> HubAndLeaf:
     """A hub and a leaf of this test's own, joined."""
+    return HubAndLeaf(**domain_servers("hub", "leaf"))
+
+
+@pytest.fixture
+def domain_servers(tmp_path: Path) -> Iterator[Callable[..., dict[str, ThreadedServer]]]:
+    """domain_servers(*domains): the servers by their domains; those that are missing are started.
+
+    The first of all is the hub, and the others are its leafs.
+    """
     from ..config import load_text
     from .threaded import ThreadedServer
 
-    def start(text: str, name: str, **facts: str) -> ThreadedServer:
-        return ThreadedServer(load_text(text.format(store=f'"{tmp_path / name}"', **facts)))
+    servers: dict[str, ThreadedServer] = {}
+    with ExitStack() as running:
 
-    with start(HUB, "hub") as hub, start(LEAF, "leaf", hub=hub.leaf_url) as leaf:
-        leaf.await_leafs(1, JOIN_SECONDS)
-        hub.await_leafs(1, JOIN_SECONDS)
-        yield HubAndLeaf(hub, leaf)
+        def start(*domains: str) -> dict[str, ThreadedServer]:
+            for domain in domains:
+                if domain in servers:
+                    continue
+                hub = next(iter(servers.values()), None)
+                joins = (
+                    'listen: "127.0.0.1:-1"' if hub is None else f'remotes: [ {{ url: "{hub.leaf_url}" }} ]'
+                )
+                text = CONFIGURATION.format(domain=domain, store=tmp_path / domain, leafnodes=joins)
+                server = running.enter_context(ThreadedServer(load_text(text)))
+                if hub is not None:
+                    server.await_leafs(1, JOIN_SECONDS)
+                    hub.await_leafs(len(servers), JOIN_SECONDS)
+                servers[domain] = server
+            return dict(servers)
+
+        yield start

@@ -1,1 +1,1 @@
-"""JetStream on one server: the engine, accounts, streams, consumers and the `$JS.API`."""
+"""JetStream: the engine of one server, alone or in a cluster, with its accounts and the `$JS.API`."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 WILL_EXTEND, NO_EXTEND = "will_extend", "no_extend"
 RAFT_SUBJECTS = "$NRG.>"
-_WAYS = "configured routes or solicited leafnode for the system account"
+_ROUTES_OR_HUB = "configured routes or solicited leafnode for the system account"
 
 
 def is_clustered(options: Options, system: Account | None, server_name: str) -> bool:
@@ -30,7 +30,7 @@ def is_clustered(options: Options, system: Account | None, server_name: str) -> 
     for given, wanted in (
         (options.server_name, "`server_name` to be set"),
         (cluster_name(options, server_name), "`cluster.name` to be set"),
-        ((cluster and cluster.routes) or joins_hub, _WAYS),
+        ((cluster and cluster.routes) or joins_hub, _ROUTES_OR_HUB),
         (system, "a system account"),
     ):
         if not given:

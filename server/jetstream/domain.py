@@ -31,7 +31,7 @@ def unmap_domain(account: Account, domain: str) -> None:
 
 
 def api_mappings(domain: str) -> list[tuple[str, str]]:
-    """Return the (source, destination) that map `$JS.<domain>.API` to the API of this server."""
+    """Return the (source, destination) that map `$JS.<domain>.API` to this server's API and buckets."""
     mappings = [(f"$JS.{domain}.API.INFO", "$JS.API.INFO")]
     mappings += [(f"$JS.{domain}.API.{family}.>", f"$JS.API.{family}.>") for family in _API_FAMILIES]
     return [*mappings, (f"$JS.{domain}.API.$KV.>", "$KV.>"), (f"$JS.{domain}.API.$OBJ.>", "$OBJ.>")]

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from ...protocol.errors import api_error
@@ -22,7 +21,7 @@ from ...store.configs import Storage
 from ...store.lock import DirectoryLock
 from ..config.options import AccountJetStream
 from ..logging import Logger, NullLogger
-from ..task_executor import LoopTaskExecutor, TaskExecutor
+from ..task_executor import LoopTaskExecutor, TaskExecutor, WorkerThreads
 from . import clustering
 from .account.account import JetStreamAccount
 from .account.recovery import Recovery
@@ -93,8 +92,8 @@ class JetStream:
         self._apis: dict[str, AccountApi] = {}
         self._refusals = Refusals(registry, self.accounts, self._answers)
         self._system_api: SystemApi | None = None
-        self._executor: ThreadPoolExecutor | None = None
-        self._readers: ThreadPoolExecutor | None = None
+        self._executor: WorkerThreads | None = None
+        self._read_threads: WorkerThreads | None = None
         self._recovery: Recovery | None = None
         self._finding: asyncio.Task[None] | None = None
         self._closing = 0  # accounts
@@ -122,9 +121,9 @@ class JetStream:
         self.memory.limit = options.max_memory if options.max_memory is not None else memory_share()
         self.files.limit = options.max_file if options.max_file is not None else disk_share(options.store_dir)
         loop = asyncio.get_running_loop()
-        self._executor = ThreadPoolExecutor(WORKERS, thread_name_prefix="jetstream")
-        self._readers = ThreadPoolExecutor(WORKERS, thread_name_prefix="recovery")
-        self._recovery = Recovery(LoopTaskExecutor(loop, self._readers))
+        self._executor = WorkerThreads(WORKERS, "jetstream")
+        self._read_threads = WorkerThreads(WORKERS, "recovery")
+        self._recovery = Recovery(LoopTaskExecutor(loop, self._read_threads))
         lazy = None
         if options.sync_interval:
             lazy = LazyDisk()
@@ -156,7 +155,7 @@ class JetStream:
                 self.accounts,
                 options=lambda: self.options,
                 quotas=(self.memory, self.files),
-                reader=self.reader,
+                read_executor=self.read_executor,
                 leave=self.leave,
             )
             self._router = clustering.serve_api(self.cluster, self.host)
@@ -177,7 +176,7 @@ class JetStream:
         await done.wait()
 
     @property
-    def reader(self) -> TaskExecutor:
+    def read_executor(self) -> TaskExecutor:
         """The threads that read what is stored."""
         assert self._recovery is not None
         return self._recovery.executor
@@ -230,8 +229,8 @@ class JetStream:
             self.leave()
             if self._closing:
                 await self._closed.wait()
-            if self._readers is not None:  # its reads have to end before the files are closed
-                await asyncio.get_running_loop().run_in_executor(None, self._readers.shutdown)
+            if self._read_threads is not None:  # its reads have to end before the files are closed
+                await asyncio.get_running_loop().run_in_executor(None, self._read_threads.shutdown)
             self._stop()
         finally:
             if self._lock is not None:
@@ -331,7 +330,8 @@ class JetStream:
         """Give an account JetStream, with limits by tier, and open its streams."""
         assert self.host is not None and self._storage is not None and self._recovery is not None
         directory = self._storage.account(account.name)
-        jetstream = JetStreamAccount(account, self.host, directory, limits, self.memory, self.files)
+        assigned = None if self.cluster is None else self.cluster.view.subjects_of
+        jetstream = JetStreamAccount(account, self.host, directory, limits, self.memory, self.files, assigned)
         self.accounts[account.name], account.serves_jetstream = jetstream, True
         map_domain(account, self.domain)
         if self.cluster is None:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from ...protocol import headers
 from ...protocol.identifier import new_id
+from ...protocol.lazy_dataclass import dataclass
 from ..clock import Clock
 from ..logging import Logger, NullLogger
-from ..slices import Shared
+from ..slices import TurnScheduler
 
 if TYPE_CHECKING:
     from ..task_executor import TaskExecutor
@@ -48,12 +48,12 @@ class JetStreamHost:
     max_pending: int = DEFAULT_MAX_PENDING
     log: Logger = field(default_factory=NullLogger)
     random_bytes: Callable[[int], bytes] = random.randbytes
-    turns: Shared = field(init=False)
-    deliveries: Shared = field(init=False)
+    turns: TurnScheduler = field(init=False)
+    deliveries: TurnScheduler = field(init=False)
 
     def __post_init__(self) -> None:
-        self.turns = Shared(self.executor.soon)
-        self.deliveries = Shared(partial(self.clock.call_later, 0))
+        self.turns = TurnScheduler(self.executor.soon)
+        self.deliveries = TurnScheduler(self.clock.soon)
 
     def random_below(self, bound: int) -> int:
         """Return a random number in [0, bound)."""

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING
 from ...store.fs import Disk
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor
-
     from ..clock import Clock
     from ..logging import Logger
+    from ..task_executor import Threads
 
 LAZY = ("/msgs/", "/consumers/")
 EAGER = "/meta.json"
@@ -26,6 +25,8 @@ EAGER = "/meta.json"
 
 class LazyDisk(Disk):
     """A disk that delays the sync of message files. Any thread may call its methods."""
+
+    delays_sync = True
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -59,26 +60,47 @@ class LazyDisk(Disk):
         super().close(file)
 
     def flush(self) -> None:
-        """Sync everything that was written. Raises OSError."""
+        """Sync everything that was written.
+
+        Raises the first OSError, after the other files. What could not be synced is due again.
+        """
+        failed: OSError | None = None
         with self._lock:
-            # A copy of the descriptor stays valid if its owner closes the file meanwhile.
-            files = [os.dup(file) for file in self._dirty]
-            self._dirty.clear()
-        for file in files:
+            due = list(self._dirty)
+        for file in due:
             try:
-                super().sync(file)
-            finally:
-                super().close(file)
+                self._sync_copy(file)
+            except OSError as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed
+
+    def _sync_copy(self, file: int) -> None:
+        """Sync a file. A copy of the descriptor stays valid if its owner closes the file meanwhile."""
+        with self._lock:
+            if file not in self._dirty:
+                return
+            copy = os.dup(file)
+            self._dirty.discard(file)
+        try:
+            super().sync(copy)
+        except OSError:
+            with self._lock:
+                if file in self._lazy:
+                    self._dirty.add(file)
+            raise
+        finally:
+            super().close(copy)
 
 
 class PeriodicSync:
     """Syncs a disk on a worker thread, every `interval` ns, until it is stopped."""
 
-    def __init__(self, disk: LazyDisk, interval: int, clock: Clock, executor: Executor, log: Logger) -> None:
+    def __init__(self, disk: LazyDisk, interval: int, clock: Clock, threads: Threads, log: Logger) -> None:
         self._disk = disk
         self._interval = interval
         self._clock = clock
-        self._executor = executor
+        self._threads = threads
         self._log = log
         self._timer = clock.call_later(interval, self._sync)
 
@@ -87,7 +109,7 @@ class PeriodicSync:
         self._timer.cancel()
 
     def _sync(self) -> None:
-        self._executor.submit(self._flush)
+        self._threads.submit(self._flush)
         self._timer = self._clock.call_later(self._interval, self._sync)
 
     def _flush(self) -> None:

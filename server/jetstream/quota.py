@@ -10,7 +10,7 @@ Promises:
 
 from __future__ import annotations
 
-import shutil
+import os
 from pathlib import Path
 
 from ...protocol.errors import ApiError, api_error
@@ -108,6 +108,7 @@ def memory_share() -> int:
 def disk_share(directory: str) -> int:
     """Return SHARE of what is free on a directory's disk, in bytes; -1 if that is not known."""
     try:
-        return int(shutil.disk_usage(directory).free * SHARE)
+        disk = os.statvfs(directory)
     except OSError:
         return -1
+    return int(disk.f_bavail * disk.f_frsize * SHARE)

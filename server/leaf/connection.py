@@ -15,7 +15,7 @@ from ...protocol.tracing import only as only_traced
 from ...protocol.wire import encode
 from ...protocol.wire.ops import CONNECT, ERR, HPUB, INFO, LMSG, LSUB, LUNSUB, PING, PONG, VIOLATION, Op
 from ..accounts.fanout import fan_out
-from ..accounts.leaving import Leaver, leave
+from ..accounts.leaving import LeavingConnection, leave
 from ..accounts.routing import route
 from ..accounts.subscription import ConnectionKind, RoutedMessage
 from ..clock import SECOND
@@ -29,7 +29,7 @@ from .subscriptions import LeafSubscriptions
 
 if TYPE_CHECKING:
     from ..accounts import Account
-    from ..connection import Wire
+    from ..connection import ConnectionTransport
     from .remote import LeafRemote
 
 _FIRST_PING = SECOND
@@ -61,7 +61,7 @@ class LeafConnection(LeafPeer):
         self,
         context: LeafContext,
         observer: LeafObserver,
-        wire: Wire,
+        wire: ConnectionTransport,
         peer: tuple[str, int],
         remote: LeafRemote | None = None,
     ) -> None:
@@ -115,12 +115,12 @@ class LeafConnection(LeafPeer):
         remote = f" - Remote: {self.name}" if self.name else ""
         return f" - Account: {self.account.label}{remote}"
 
-    def _let_go(self, reason: str) -> None:
+    def _release(self, reason: str) -> None:
         self.handshake.leave()
         subscriptions = self.subscriptions.take()
         if self.account is not None:
             self.account.leafs.discard(self)
-            leave(self.clock, [Leaver(self.account, self, subscriptions, self.advertiser.stop)])
+            leave(self.clock, [LeavingConnection(self.account, self, subscriptions, self.advertiser.stop)])
         self.stop_writing()
         self.outbound = None  # it is the connection itself: only the collector of cycles could free it
         self.context.log.info(f"{self} - Leafnode connection closed: {reason}{self._bound_to()}")
@@ -159,7 +159,7 @@ class LeafConnection(LeafPeer):
                 self._message(subject, reply, queues, header_size, size, payload)
             else:
                 self._control_operation(operation)
-            if self.rests(operations):
+            if self.must_pause(operations):
                 return
 
     def _count(self, account: Account | None, messages: int, size: int) -> None:
@@ -232,11 +232,11 @@ class LeafConnection(LeafPeer):
         elif code == INFO:
             self.handshake.info(operation[1])
         elif code == ERR:
-            self._told(operation[1].decode("utf-8", "replace").strip("'"))
+            self._peer_error(operation[1].decode("utf-8", "replace").strip("'"))
         elif code == VIOLATION:
             self._broken(operation[1])
 
-    def _told(self, text: str) -> None:
+    def _peer_error(self, text: str) -> None:
         """Serve -ERR, after which the peer closes. The remote may wait longer before it dials again."""
         self.context.log.error(f"{self} - Leafnode Error '{text}'")
         if self.remote is not None:
@@ -253,8 +253,8 @@ class LeafConnection(LeafPeer):
         """See `MessageEndpoint.prefixes`."""
         return b"LMSG %b " % subject, b"HMSG %b " % subject
 
-    def deliver_leaf(self, msg: RoutedMessage, queues: tuple[bytes, ...]) -> bool:
-        """See `MessageEndpoint.deliver_leaf`."""
+    def deliver_to_server(self, msg: RoutedMessage, queues: tuple[bytes, ...]) -> bool:
+        """See `MessageEndpoint.deliver_to_server`."""
         if self.closed_reason or not self.joined:
             return False
         prefix, tail, size = leaf_frame(msg, queues, self.peer_headers, self.context.remote_accounts)

@@ -2,7 +2,8 @@
 
 A pure decision, which both ends make when a connection is registered. Different domains do not share their
 APIs: `$JS.API.>` is not sent, and each domain is reached from the other side by `$JS.<domain>.API`.
-Sources: "Using JetStream on Leaf Nodes", and the deny lists that real servers apply.
+Source: nats-server's server/leafnode.go: addLeafNodeConnection; server/jetstream_api.go: denyAllJs,
+denyAllClientJs.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ ALL = (*CLIENTS, "$JSC.>", "$NRG.>")
 WILL_EXTEND = "will_extend"
 
 
-class Side(NamedTuple):
+class DomainView(NamedTuple):
     """What this server knows of itself and of one account.
 
     spans: whether its JetStream is made up of several servers, of which some may be on the other side.
@@ -45,7 +46,7 @@ class Denials(NamedTuple):
     note: str = ""
 
 
-def denials(side: Side, peer_domain: str, peer: str) -> Denials:
+def denials(side: DomainView, peer_domain: str, peer: str) -> Denials:
     """Return the deny lists of a connection to the server called `peer`, whose domain is `peer_domain`."""
     is_system = bool(side.system_account) and side.account == side.system_account
     force = is_system and "" in side.default_domains.values()

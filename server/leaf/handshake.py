@@ -16,7 +16,7 @@ from ...protocol.wire import encode
 from ..accounts.auth import AuthResult, ClientCredentials
 from ..clock import SECOND
 from ..connection.connect_info import new_nonce
-from ..connection.part import Part
+from ..connection.connection_part import ConnectionPart
 from .connect import HubInfo, LeafConnect
 from .credentials import LeafCredentialsError
 from .permissions import AllowDeny, user_lists
@@ -56,7 +56,7 @@ class LeafHandshake(Protocol):
         """Return what the peer sent about itself at login, as client info shows it."""
 
 
-class AcceptedHandshake(Part["LeafPeer"]):
+class AcceptedHandshake(ConnectionPart["LeafPeer"]):
     """The handshake of the acceptor.
 
     user: the user that the leaf logged in as; None before.
@@ -150,13 +150,13 @@ class AcceptedHandshake(Part["LeafPeer"]):
             if not connection.closed_reason:
                 self._decided(given, final)
                 connection.context.flusher.flush()
-                connection.go_on()
+                connection.resume()
 
         if result.lookup is not None:
-            connection.hold()
+            connection.pause()
             result.lookup(come)
         elif result.check is not None:
-            connection.hold()
+            connection.pause()
             self.stop()  # the leaf has sent its credentials in time
             connection.context.passwords(
                 result.check,
@@ -243,7 +243,7 @@ class AcceptedHandshake(Part["LeafPeer"]):
         publishes, hears = user_lists(user.permissions)
         leaf_permissions = self._connection.leaf_permissions
         # What the user may receive goes to the leaf; what it may publish is accepted from the leaf.
-        leaf_permissions.set(send=hears, ask=publishes, accept=publishes)
+        leaf_permissions.set(send=hears, subscribe=publishes, accept=publishes)
         leaf_permissions.replies.limit(None if user.permissions is None else user.permissions.responses)
         leaf_permissions.deny(send=self._denied)
         return hears, publishes
@@ -278,7 +278,7 @@ class AcceptedHandshake(Part["LeafPeer"]):
         self._connection.fail("Authentication Timeout", "Authentication Timeout")
 
 
-class SolicitedHandshake(Part["LeafPeer"]):
+class SolicitedHandshake(ConnectionPart["LeafPeer"]):
     """The handshake of the solicitor."""
 
     def __init__(self, connection: LeafPeer, advertiser: InterestAdvertiser, remote: LeafRemote) -> None:
@@ -388,10 +388,10 @@ class SolicitedHandshake(Part["LeafPeer"]):
         connection = self._connection
         options = self._remote.options
         send = AllowDeny.from_info(info.given.get("export")).denying(options.deny_exports)
-        ask = AllowDeny.from_info(info.given.get("import")).denying(options.deny_imports)
-        # A hub accepts what its spokes send; a spoke accepts only what it may ask for.
+        subscribe = AllowDeny.from_info(info.given.get("import")).denying(options.deny_imports)
+        # A hub accepts what its spokes send; a spoke accepts only what it may subscribe to.
         connection.leaf_permissions.set(
-            send=send, ask=ask, accept=ask if connection.is_spoke else AllowDeny()
+            send=send, subscribe=subscribe, accept=subscribe if connection.is_spoke else AllowDeny()
         )
         if connection.joined:
             connection.context.deny_jetstream(connection)

@@ -1,4 +1,4 @@
-"""InterestAdvertiser: advertises the interest here to the peer of a leaf connection."""
+"""InterestAdvertiser: advertises this server's interest to the peer of a leaf connection."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ...protocol.reserved import SERVICE_REPLY
 from ...protocol.wire import encode
 from ..accounts.advertiser import Advertiser
 from ..accounts.subscription import ConnectionKind
-from ..connection.part import Part
+from ..connection.connection_part import ConnectionPart
 
 if TYPE_CHECKING:
     from ..accounts.space import SubjectSpace
     from ..accounts.subscription import Subscription
-    from ..slices import Shared
+    from ..slices import TurnScheduler
     from .peer import LeafPeer
 
 LOOP_PREFIX = "$LDS."
@@ -22,33 +22,33 @@ LOOP_PREFIX = "$LDS."
 Key = tuple[str, str]  # subject, queue
 
 
-class InterestAdvertiser(Part["LeafPeer"], Advertiser[Key]):
+class InterestAdvertiser(ConnectionPart["LeafPeer"], Advertiser[Key]):
     """What was advertised to the peer of one connection.
 
     Mappings are advertised too, and last the subject that detects loops.
     """
 
-    def __init__(self, connection: LeafPeer, turns: Shared) -> None:
-        Part.__init__(self, connection)
+    def __init__(self, connection: LeafPeer, turns: TurnScheduler) -> None:
+        ConnectionPart.__init__(self, connection)
         Advertiser.__init__(self, turns)
 
-    def _besides(self, account: SubjectSpace) -> Iterable[Key]:
+    def _extra_interest(self, account: SubjectSpace) -> Iterable[Key]:
         connection = self._connection
         for mapping in list(account.mappings):
-            if not connection.is_spoke or connection.leaf_permissions.may_ask(mapping.source):
+            if not connection.is_spoke or connection.leaf_permissions.may_subscribe(mapping.source):
                 yield mapping.source, ""
         yield connection.context.loop_subject(account), ""
 
     def _hold(self) -> None:
-        self._connection.hold()
+        self._connection.pause()
 
     def _go_on(self) -> None:
-        self._connection.go_on()
+        self._connection.resume()
 
     def _key(self, subscription: Subscription) -> Key:
         return subscription.subject, subscription.queue
 
-    def _concerns(self, subscription: Subscription) -> bool:
+    def _should_advertise(self, subscription: Subscription) -> bool:
         """Return whether the subscription is advertised to the peer."""
         connection = self._connection
         sink = subscription.sink
@@ -65,9 +65,9 @@ class InterestAdvertiser(Part["LeafPeer"], Advertiser[Key]):
                 return False
         elif kind == ConnectionKind.ROUTER and connection.is_spoke:
             return False
-        return connection.leaf_permissions.may_ask(subscription.subject)
+        return connection.leaf_permissions.may_subscribe(subscription.subject)
 
-    def _tell(self, key: Key, count: int) -> None:
+    def _send_count(self, key: Key, count: int) -> None:
         subject, queue = (part.encode("utf-8", "surrogateescape") for part in key)
         connection = self._connection
         if count > 0:

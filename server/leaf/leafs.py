@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..accounts import Account
     from ..accounts.auth import Authentication
     from ..config.options import Options, RemoteOptions
-    from ..connection import Wire
+    from ..connection import ConnectionTransport
     from .remote import FindAccount
 
 SHUTDOWN = "Server Shutdown"
@@ -73,7 +73,7 @@ class Leafs(LeafContext):
         return LeafRemote(self, options, self.find_account, self._protocol)
 
     def connection(
-        self, wire: Wire, peer: tuple[str, int], remote: LeafRemote | None = None
+        self, wire: ConnectionTransport, peer: tuple[str, int], remote: LeafRemote | None = None
     ) -> LeafConnection:
         """Return a connection for a socket that was accepted from `peer` or dialled by `remote`.
 

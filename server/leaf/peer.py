@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Mapping
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from ...protocol.identifier import new_id
@@ -19,9 +18,9 @@ from ..accounts.mapping import Mapping as SubjectMapping
 from ..accounts.subscription import ConnectionKind
 from ..connection import Connection, ConnectionContext
 from ..jetstream.domain import api_mappings
-from ..slices import Shared
+from ..slices import TurnScheduler
 from .authentication import LeafAuthenticator
-from .domains import Side, denials
+from .domains import DomainView, denials
 from .info import LeafDocuments
 from .permissions import LeafPermissions
 
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from ..accounts import Account
     from ..accounts.auth import Authentication
     from ..accounts.space import SubjectSpace
-    from ..connection import Wire
+    from ..connection import ConnectionTransport
     from .remote import LeafRemote
 
 _LOOP_ID = 22  # characters
@@ -39,7 +38,7 @@ DUPLICATE = "Duplicate Remote LeafNode Connection"
 
 
 class LeafContext(ConnectionContext):
-    """What leaf connections share; see ConnectionContext.
+    """What leaf connections share: besides what any connections do, who may join and who has joined.
 
     connections: those that have joined, by id.
     documents: INFO and CONNECT of this server.
@@ -53,22 +52,12 @@ class LeafContext(ConnectionContext):
 
     def __init__(self, clients: ConnectionContext, authenticator: Authentication) -> None:
         """`clients` is what the clients of this server share; `authenticator` decides about them."""
-        super().__init__(
-            clients.options,
-            clients.registry,
-            clients.identity,
-            clients.clock,
-            clients.passwords,
-            clients.buffer_budget,
-            clients.log,
-            clients.random_bytes,
-            clients.next_id,
-        )
+        super().__init__(clients.options, clients.registry, clients.services)
         self.documents = LeafDocuments(self.options, self.identity)
         self.authenticator = LeafAuthenticator(self.options, self.registry, authenticator)
         self.remote_accounts: dict[str, str] = {}
         self.spans = False
-        self.turns = Shared(partial(self.clock.call_later, 0))
+        self.turns = TurnScheduler(self.clock.soon)
         self._loop_subjects: dict[str, str] = {}
         self._change = asyncio.Event()
 
@@ -128,7 +117,7 @@ class LeafContext(ConnectionContext):
         account = connection.account
         assert account is not None
         system = self.registry.system
-        side = Side(
+        side = DomainView(
             domain=self.documents.domain,
             jetstream=self.documents.jetstream,
             account=account.name,
@@ -139,7 +128,7 @@ class LeafContext(ConnectionContext):
         )
         peer = "/".join(part for part in (connection.name, connection.remote_cluster) if part)
         found = denials(side, connection.remote_domain, peer)
-        connection.leaf_permissions.deny(send=(*found.both, *found.send), ask=found.both)
+        connection.leaf_permissions.deny(send=(*found.both, *found.send), subscribe=found.both)
         self.map_local_domain(account)
         connection.refresh()
         if found.note:
@@ -183,7 +172,11 @@ class LeafPeer(Connection):
     parser: LeafParser
 
     def __init__(
-        self, context: LeafContext, wire: Wire, peer: tuple[str, int], remote: LeafRemote | None
+        self,
+        context: LeafContext,
+        wire: ConnectionTransport,
+        peer: tuple[str, int],
+        remote: LeafRemote | None,
     ) -> None:
         options = context.options
         super().__init__(context, wire, peer, options.leafnodes.write_deadline or options.write_deadline)

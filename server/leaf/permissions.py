@@ -1,7 +1,8 @@
 """LeafPermissions: what may pass over one leaf connection, in either direction.
 
-It combines the permissions of the user that the leaf logged in as, the deny lists of the remote's
-configuration and those of JetStream domains. It decides about subjects only, with bounded caches.
+They combine the permissions of the user that the leaf logged in as, the deny lists of the remote's
+configuration (deny_imports, deny_exports) and those of JetStream domains. They decide about subjects only.
+The caches of decisions are bounded.
 """
 
 from __future__ import annotations
@@ -61,13 +62,13 @@ class AllowDeny:
         """Whether everything passes."""
         return self.allow is None and not self.deny
 
-    def lets_through(self, subject: str) -> bool:
+    def allows(self, subject: str) -> bool:
         """Return whether a message on the literal `subject` passes."""
         if self.allow is not None and not any(matches(s, subject) for s in self.allow):
             return False
         return not any(matches(s, subject) for s in self.deny)
 
-    def lets_ask(self, subject: str) -> bool:
+    def allows_subscription(self, subject: str) -> bool:
         """Return whether interest in `subject` passes.
 
         A pattern passes if a part of it is allowed. Of the messages that then come, only the allowed ones
@@ -102,52 +103,54 @@ class LeafPermissions:
     """What may pass over one leaf connection.
 
     send: what goes to the peer.
-    ask: what the peer is asked for.
+    subscribe: what this server may subscribe to at the peer.
     accept: what is accepted from the peer.
     replies: the replies that are accepted even if `accept` does not allow them.
     """
 
-    __slots__ = ("_may_ask", "_may_send", "accept", "ask", "replies", "send")
+    __slots__ = ("_may_send", "_may_subscribe", "accept", "replies", "send", "subscribe")
 
     def __init__(self) -> None:
         self.send = AllowDeny()
-        self.ask = AllowDeny()
+        self.subscribe = AllowDeny()
         self.accept = AllowDeny()
         self.replies = AllowedReplies()
         self._may_send: dict[str, bool] = {}
-        self._may_ask: dict[str, bool] = {}
+        self._may_subscribe: dict[str, bool] = {}
 
-    def set(self, *, send: AllowDeny, ask: AllowDeny, accept: AllowDeny) -> None:
+    def set(self, *, send: AllowDeny, subscribe: AllowDeny, accept: AllowDeny) -> None:
         """Replace the rules."""
-        self.send, self.ask, self.accept = send, ask, accept
+        self.send, self.subscribe, self.accept = send, subscribe, accept
         self._may_send.clear()
-        self._may_ask.clear()
+        self._may_subscribe.clear()
 
-    def deny(self, *, send: Iterable[str] = (), ask: Iterable[str] = ()) -> None:
+    def deny(self, *, send: Iterable[str] = (), subscribe: Iterable[str] = ()) -> None:
         """Deny more subjects."""
-        self.set(send=self.send.denying(send), ask=self.ask.denying(ask), accept=self.accept)
+        self.set(
+            send=self.send.denying(send), subscribe=self.subscribe.denying(subscribe), accept=self.accept
+        )
 
     def may_send(self, subject: str) -> bool:
         """Return whether a message on `subject` may go to the peer."""
         if self.send.open:
             return True
-        return _remembered(self._may_send, subject, self.send.lets_through)
+        return _remembered(self._may_send, subject, self.send.allows)
 
-    def may_ask(self, subject: str) -> bool:
+    def may_subscribe(self, subject: str) -> bool:
         """Return whether the peer may get interest in `subject` (wildcards allowed)."""
-        if self.ask.open:
+        if self.subscribe.open:
             return True
-        return _remembered(self._may_ask, subject, self.ask.lets_ask)
+        return _remembered(self._may_subscribe, subject, self.subscribe.allows_subscription)
 
     def may_accept(self, subject: str, now: int) -> bool:
         """Return whether a message that came on `subject` is accepted. A reply counts as sent."""
-        if subject.startswith((SERVICE_REPLY, ACK)) or self.accept.lets_through(subject):
+        if subject.startswith((SERVICE_REPLY, ACK)) or self.accept.allows(subject):
             return True
         return self.replies.take(subject, now)
 
     def expect_reply(self, reply: str, now: int) -> None:
         """Let the peer answer a message that was sent with `reply`."""
-        if not self.accept.lets_through(reply):
+        if not self.accept.allows(reply):
             self.replies.expect(reply, now)
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..accounts import Account
     from ..clock import Timer
     from ..config.options import RemoteOptions
-    from ..connection import ConnectionContext, SocketProtocol, Wire
+    from ..connection import ConnectionContext, ConnectionTransport, SocketProtocol
     from ..connection.secure import SecureWire
     from .remote_urls import RemoteUrl
 
@@ -63,6 +63,7 @@ class LeafRemote:
         self.targets = RemoteUrls(options.urls, None if options.no_randomize else random.shuffle)
         self.target: RemoteUrl | None = None
         self.attempts = 0
+        self._hub_wants_tls = False
         self._protocol: SocketProtocol | None = None
         self._task: asyncio.Task[None] | None = None
         self._timer: Timer | None = None
@@ -116,32 +117,40 @@ class LeafRemote:
     def credentials(self, nonce: str) -> dict[str, str]:
         """Return the credentials in CONNECT, by their names on the wire. Raises LeafCredentialsError."""
         options, target = self.options, self.target
-        told: dict[str, str] = {}
+        given: dict[str, str] = {}
         if options.credentials:
             jwt, seed = read_credentials(options.credentials)
-            _, told["sig"] = sign(seed, nonce)
-            told["jwt"] = jwt
+            _, given["sig"] = sign(seed, nonce)
+            given["jwt"] = jwt
         elif options.nkey:
-            told["nkey"], told["sig"] = sign(options.nkey, nonce)
+            given["nkey"], given["sig"] = sign(options.nkey, nonce)
         user, password = self.targets.user
         if target is not None and target.user is not None:
             user, password = target.user, target.password
         if user is not None:
-            told["user"] = user
+            given["user"] = user
             if password is None:
-                told["auth_token"] = user
+                given["auth_token"] = user
             else:
-                told["pass"] = password
-        return told
+                given["pass"] = password
+        return given
 
     # --- TLS
 
     @property
     def wants_tls(self) -> bool:
         """Whether to use TLS even if the hub's INFO does not ask for it."""
-        return self.options.tls is not None or (self.target is not None and self.target.secure)
+        secure = self.target is not None and self.target.secure
+        return self.options.tls is not None or secure or self._hub_wants_tls
 
-    def secure_wire(self, wire: Wire) -> tuple[SecureWire, int]:
+    def hub_wants_tls(self) -> None:
+        """Use TLS from now on, at all addresses, because the hub's INFO asked for it.
+
+        So nobody gets the next CONNECT in the clear by leaving it out (leafnode.go, processLeafnodeInfo).
+        """
+        self._hub_wants_tls = True
+
+    def secure_wire(self, wire: ConnectionTransport) -> tuple[SecureWire, int]:
         """Return TLS on top of `wire`, and the timeout of its handshake in ns. Raises TLSConfigError."""
         from ..config.options import TLSOptions
         from ..config.tls import client_context

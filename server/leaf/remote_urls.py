@@ -6,8 +6,9 @@ They are those of the configuration, and those in the hub's INFO.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
+
+from ...protocol.lazy_dataclass import dataclass
 
 _PORT = 7422
 

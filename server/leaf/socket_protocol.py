@@ -14,12 +14,12 @@ from ..connection.socket_protocol import TLS_FAILED
 from .connect import HubInfo
 
 if TYPE_CHECKING:
-    from ..connection import Connection, ConnectionContext, Wire
+    from ..connection import Connection, ConnectionContext, ConnectionTransport
     from ..connection.socket_protocol import Sockets
     from .remote import LeafRemote
 
 _LONGEST_INFO = 1 << 16
-Connect = Callable[["Wire", tuple[str, int], "LeafRemote | None"], "Connection"]
+Connect = Callable[["ConnectionTransport", tuple[str, int], "LeafRemote | None"], "Connection"]
 
 
 class LeafProtocol(SocketProtocol):
@@ -42,7 +42,7 @@ class LeafProtocol(SocketProtocol):
         if self._remote is not None:
             self._remote.lost(self)
 
-    def _make(self, wire: Wire, peer: tuple[str, int]) -> Connection:
+    def _make(self, wire: ConnectionTransport, peer: tuple[str, int]) -> Connection:
         return self._connect(wire, peer, self._remote)
 
     def _begin(self, connection: Connection) -> None:
@@ -69,7 +69,9 @@ class LeafProtocol(SocketProtocol):
         self._early = b""
         self._undecided = False
         assert self._remote is not None
-        if not (self._remote.wants_tls or _asks_for_tls(line)):
+        if _asks_for_tls(line):
+            self._remote.hub_wants_tls()
+        if not self._remote.wants_tls:
             return data
         # CONNECT, the answer to INFO, goes to the secure wire, which keeps it until the handshake is done.
         self._begin_tls(connection)

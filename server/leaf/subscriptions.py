@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from ...protocol.subject import is_literal, is_valid
 from ...protocol.wire import encode
 from ..accounts.subscription import Subscription
-from ..connection.part import Part
+from ..connection.connection_part import ConnectionPart
 from .interest_advertiser import LOOP_PREFIX
 
 if TYPE_CHECKING:
     from .peer import LeafPeer
 
 
-class LeafSubscriptions(Part["LeafPeer"]):
+class LeafSubscriptions(ConnectionPart["LeafPeer"]):
     """The peer's subscriptions, by subject and queue. `len()` is how many there are."""
 
     __slots__ = ("_subscriptions",)

@@ -1,48 +1,11 @@
 """Monitoring: documents about a running server, as in nats-server's HTTP endpoints and $SYS services.
 
-Each document is a function of the server and a small dataclass with the request. It reads and never changes
-anything. `http` serves the documents.
+Each document is a function of the server and a small dataclass with the request, in a module of its name. It
+reads and never changes anything. `http` serves the documents. The modules of documents are imported when one
+is asked for: few servers are asked for all, and many for none.
 """
 
-from .accountz import AccountzRequest, accountz, accstatz
-from .connz import ConnzRequest, connz
-from .healthz import HealthzRequest, healthz
-from .jsz import JszRequest, account_jsz, jsz
-from .peers import LeafzRequest, RoutezRequest, gatewayz, leafz, routez
-from .raftz import RaftzRequest, raftz
-from .request import OthersAskedError, RequestError
-from .runtime import IpqueueszRequest, ProfilezRequest, expvarz, ipqueuesz, profilez
-from .subsz import SubszRequest, subsz
-from .varz import varz
-from .view import Monitored
+from .request import NotForThisServerError, RequestError
+from .view import Monitored, MonitoredServer
 
-__all__ = [
-    "AccountzRequest",
-    "ConnzRequest",
-    "HealthzRequest",
-    "IpqueueszRequest",
-    "JszRequest",
-    "LeafzRequest",
-    "Monitored",
-    "OthersAskedError",
-    "ProfilezRequest",
-    "RaftzRequest",
-    "RequestError",
-    "RoutezRequest",
-    "SubszRequest",
-    "account_jsz",
-    "accountz",
-    "accstatz",
-    "connz",
-    "expvarz",
-    "gatewayz",
-    "healthz",
-    "ipqueuesz",
-    "jsz",
-    "leafz",
-    "profilez",
-    "raftz",
-    "routez",
-    "subsz",
-    "varz",
-]
+__all__ = ["Monitored", "MonitoredServer", "NotForThisServerError", "RequestError"]

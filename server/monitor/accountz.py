@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ...protocol.lazy_dataclass import dataclass
 from ...protocol.timestamp import format_rfc3339
 from ..accounts.exports import Export, ResponseType, ServiceExport
 from ..accounts.imports import ServiceImport

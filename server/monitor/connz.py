@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.duration import format_go
+from ...protocol.lazy_dataclass import dataclass
 from ...protocol.subject import matches
 from ...protocol.timestamp import format_rfc3339
-from ..slices import Steps, each, in_order
+from ..slices import Steps, in_order, map_in_steps
 from .request import DEFAULT_LIMIT, RequestError, asked, page
 from .subsz import detail
 from .tls import tls_facts
@@ -192,8 +192,8 @@ def _document(row: _Row, request: ConnzRequest) -> Steps[dict[str, Any]]:
         if user is None and options.jwt:
             document["jwt"] = options.jwt
         if user is not None and user.session is not None:
-            told = user.session.describe()
-            document |= {name: told[name] for name in ("jwt", "issuer_key", "tags") if told[name]}
+            session = user.session.describe()
+            document |= {name: session[name] for name in ("jwt", "issuer_key", "tags") if session[name]}
     return document | (yield from _subscriptions(connection, request))
 
 
@@ -202,8 +202,8 @@ def _subscriptions(connection: ClientConnection, request: ConnzRequest) -> Steps
     if not subscriptions:
         return {}
     if request.subscriptions_detail or request.subs == "detail":
-        found = yield from each(subscriptions, lambda one: detail(one, connection.id))
+        found = yield from map_in_steps(subscriptions, lambda one: detail(one, connection.id))
         return {"subscriptions_list_detail": found}
     if request.subscriptions or request.subs in ("1", "true"):
-        return {"subscriptions_list": (yield from each(subscriptions, lambda one: one.subject))}
+        return {"subscriptions_list": (yield from map_in_steps(subscriptions, lambda one: one.subject))}
     return {}

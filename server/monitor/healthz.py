@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ...protocol.lazy_dataclass import dataclass
 from ..jetstream.meta.health import HealthzError
 from ..slices import Steps
 from .request import asked
@@ -37,10 +37,8 @@ class HealthzRequest:
 def healthz(server: Monitored, request: HealthzRequest | None = None) -> Steps[tuple[int, dict[str, Any]]]:
     """Return the HTTP status and the document, which does not contain that status."""
     request = request or HealthzRequest()
-    code, problems = yield from _look(server, request)
-    if (
-        not problems and not server.accepting
-    ):  # before the start or in lame duck mode; as nats-server's healthz
+    code, problems = yield from _check(server, request)
+    if not problems and not server.accepting:  # not yet, or in lame duck mode (monitor.go, healthz)
         code, problems = CLOSED, [HealthzError("CONNECTION", "failed to be ready for connections: server")]
     if not problems:
         return OK, {"status": "ok"}
@@ -50,11 +48,14 @@ def healthz(server: Monitored, request: HealthzRequest | None = None) -> Steps[t
     return code, {"status": status, "error": problems[0].error}
 
 
-def _look(server: Monitored, request: HealthzRequest) -> Steps[tuple[int, list[HealthzError]]]:
-    """Return the status and what is wrong, the worst first."""
-    wanted = _mistake(request)
-    if wanted:
-        text = f'"{wanted}" must not be empty when checking {_finer(wanted)} health'
+def _check(server: Monitored, request: HealthzRequest) -> Steps[tuple[int, list[HealthzError]]]:
+    """Return the HTTP status and what is wrong, in the order of the checks; [] if nothing is.
+
+    The checks end with the first that fails, except the last two, which look at all streams.
+    """
+    missing_field = _missing_field(request)
+    if missing_field:
+        text = f'"{missing_field}" must not be empty when checking {_child_of(missing_field)} health'
         return BAD_REQUEST, [HealthzError("BAD_REQUEST", text)]
     engine = server.jetstream
     if request.js_server_only:
@@ -85,14 +86,15 @@ def _look(server: Monitored, request: HealthzRequest) -> Steps[tuple[int, list[H
     return UNAVAILABLE, problems
 
 
-def _mistake(request: HealthzRequest) -> str:
+def _missing_field(request: HealthzRequest) -> str:
     """Return which field is missing in the request, "" if none is."""
     if request.stream and not request.account:
         return "account"
     return "stream" if request.consumer and not request.stream else ""
 
 
-def _finer(what: str) -> str:
+def _child_of(what: str) -> str:
+    """Return what an account or a stream contains."""
     return {"account": "stream", "stream": "consumer"}[what]
 
 
@@ -176,7 +178,7 @@ def _stream_damage(account: str, stream: Stream[Consumer], consumer: str) -> Ite
     if damaged:
         text = f"JetStream stream '{what}' has lost {len(damaged)} messages"
         yield HealthzError("STREAM", text, account, stream.name)
-    errors = {name: f"is offline: {reason}" for name, reason in stream.offline_consumers.items()}
+    errors = {name: f"is offline: {reason}" for name, reason in stream.consumers.offline.items()}
     errors |= {one.name: f"went back: {one.damage}" for one in stream.consumers.values() if one.damage}
     for name, error in sorted(errors.items()):
         if consumer in ("", name):

@@ -14,13 +14,12 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from email.utils import formatdate
-from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from ..config.options import SECOND, TLSOptions
-from ..slices import Shared, Steps, finish, freeing, paced
+from ..slices import Steps, TurnScheduler, finish, freeing, paced
 from .accountz import AccountzRequest, accountz, accstatz
 from .connz import ConnzRequest, connz
 from .healthz import HealthzRequest, healthz
@@ -85,7 +84,7 @@ class Monitor:
         self._log = log
         self._tls = tls
         self._base = server.options.http_base_path.rstrip("/")
-        self._turns = Shared(partial(server.clock.call_later, 0))
+        self._turns = TurnScheduler(server.clock.soon)
         self._building = asyncio.Semaphore(PAGES_AT_ONCE)
         self._listener: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()

@@ -1,20 +1,21 @@
-"""jsz: JetStream, its accounts, streams and consumers."""
+"""jsz: JetStream, its accounts, streams and consumers.
+
+Without JetStream this answers, too, so it imports JetStream's modules only where there are streams.
+"""
 
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.errors import ApiError
 from ...protocol.identifier import name_hash
+from ...protocol.lazy_dataclass import dataclass
 from ...protocol.limits import API_LEVEL
 from ..clock import SECOND
-from ..jetstream.consumers.info import describe
-from ..jetstream.streams import stream_info
-from ..slices import Steps, each, matching
-from .request import OthersAskedError, RequestError, asked, page
+from ..slices import Steps, map_in_steps, matching
+from .request import NotForThisServerError, RequestError, asked, page
 from .view import Monitored, head
 
 if TYPE_CHECKING:
@@ -55,15 +56,15 @@ class JszRequest:
 def jsz(server: Monitored, request: JszRequest | None = None) -> Steps[dict[str, Any]]:
     """Return the numbers of the server and, if requested, of its accounts.
 
-    Raises RequestError for an unknown account, and OthersAskedError if the leader is asked and this is not
-    it.
+    Raises RequestError for an unknown account, and NotForThisServerError if the leader is asked and this is
+    not it.
     """
     request = request or JszRequest()
     engine = server.jetstream
     if engine is not None and not engine.running:
         engine = None  # this server was removed from its cluster
     if request.leader_only and (engine is None or (engine.cluster and not engine.cluster.view.is_leader)):
-        raise OthersAskedError("not leader")
+        raise NotForThisServerError("not leader")
     if engine is None:
         zero = dict.fromkeys(("memory", "storage", "reserved_memory", "reserved_storage", "accounts"), 0)
         return (
@@ -163,7 +164,7 @@ def _counts(engine: JetStream) -> Steps[dict[str, int]]:
             counts["messages"] += stream.store.messages
             counts["bytes"] += stream.store.bytes
             if engine.cluster is None:
-                counts["consumers"] += len(stream.public_consumers())
+                counts["consumers"] += len(stream.consumers.public())
             yield
     for local in list(_local_streams(engine).values()):
         counts["consumers"] += len(local.consumers())
@@ -177,7 +178,7 @@ def _led(engine: JetStream) -> Steps[dict[str, int]]:
     if engine.cluster is not None:
         led = yield from matching(list(_local_streams(engine).values()), lambda local: local.leads())
         streams = [local.stream for local in led if local.stream is not None]
-    consumers = yield from each(streams, lambda stream: len(stream.public_consumers()))
+    consumers = yield from map_in_steps(streams, lambda stream: len(stream.consumers.public()))
     counts = {"streams_leader": len(streams), "consumers_leader": sum(consumers)}
     return {name: count for name, count in counts.items() if count}
 
@@ -203,7 +204,7 @@ def _account(
     local_streams: Mapping[tuple[str, str], LocalStreamView],
 ) -> Steps[dict[str, Any]]:
     for stream in list(account.streams.values()):
-        stream.update_usage()
+        stream.contents.update_usage()
         yield
     detail: dict[str, Any] = {"name": account.account.display, "id": name}
     detail |= {
@@ -233,6 +234,9 @@ def _stream(
     stream: Stream[Consumer], request: JszRequest, local: LocalStreamView | None
 ) -> Steps[dict[str, Any]]:
     """Return a stream. `local` is the stream of the cluster, None on a single server."""
+    from ..jetstream.consumers.info import describe
+    from ..jetstream.streams import stream_info
+
     info = (stream_info.info(stream) if local is None else local.info()).to_json()
     consumers = [] if local is None else local.consumers()
     if local is not None:  # a follower's consumers are in the log, but not served
@@ -255,19 +259,23 @@ def _stream(
         detail["consumer_detail"] = yield from _consumers(stream, request, local)
     if request.direct_consumers:
         direct = [c for c in stream.consumers.values() if c.config.direct]
-        detail["direct_consumer_detail"] = yield from each(direct, lambda one: describe(one).to_json())
+        detail["direct_consumer_detail"] = yield from map_in_steps(
+            direct, lambda one: describe(one).to_json()
+        )
     return detail
 
 
 def _consumers(
     stream: Stream[Consumer], request: JszRequest, local: LocalStreamView | None
 ) -> Steps[list[dict[str, Any]]]:
+    from ..jetstream.consumers.info import describe
+
     found = []
-    names = stream.public_consumers() if local is None else local.consumers()
+    names = stream.consumers.public() if local is None else local.consumers()
     for name in [consumer.name for consumer in names]:
         yield
         with suppress(ApiError):  # it was deleted in the meantime
-            info = describe(stream.lookup_consumer(name)) if local is None else local.consumer_info(name)
+            info = describe(stream.consumers.lookup(name)) if local is None else local.consumer_info(name)
             document = info.to_json()
             found.append(document if request.config else _without(document, "config"))
     return found

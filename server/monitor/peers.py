@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from ...protocol.duration import format_go
+from ...protocol.lazy_dataclass import dataclass
 from ...protocol.timestamp import format_rfc3339
-from ..slices import Steps, each
+from ..slices import Steps, map_in_steps
 from .request import asked
 from .subsz import detail
 from .view import Monitored, head, uptime
@@ -62,7 +62,7 @@ def _link(link: LeafConnection, *, subs: bool) -> Steps[dict[str, Any]]:
         document[name] = getattr(link, name)
     document["subscriptions"] = len(subscriptions)
     if subs and subscriptions:
-        document["subscriptions_list"] = yield from each(subscriptions, _subject)
+        document["subscriptions_list"] = yield from map_in_steps(subscriptions, _subject)
     return document
 
 
@@ -124,10 +124,10 @@ def _route(link: RouteConnection, request: RoutezRequest, now: int) -> Steps[dic
     ]
     document["subscriptions"] = len(subscriptions)
     if subscriptions and (request.subscriptions_detail or request.subs == "detail"):
-        found = yield from each(subscriptions, lambda one: detail(one, link.id))
+        found = yield from map_in_steps(subscriptions, lambda one: detail(one, link.id))
         document["subscriptions_list_detail"] = found
     elif subscriptions and (request.subscriptions or request.subs in ("1", "true")):
-        document["subscriptions_list"] = yield from each(subscriptions, _subject)
+        document["subscriptions_list"] = yield from map_in_steps(subscriptions, _subject)
     return document | {"compression": "off"}
 
 

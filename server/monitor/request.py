@@ -1,7 +1,7 @@
-"""Reads the request for a document, from an HTTP query or a JSON object, into its dataclass.
+"""Reads a request for a document into its dataclass, from an HTTP query or from a JSON object.
 
-A field's metadata has its name in both: `asked("auth", json="auth")`. Unknown names are ignored, as in
-nats-server.
+Each field is declared by `asked`, with its name in the query and, if that differs, in JSON. Unknown names are
+ignored, as in nats-server.
 """
 
 from __future__ import annotations
@@ -23,17 +23,25 @@ class MalformedRequestError(RequestError):
     """A request that cannot be parsed."""
 
 
-class OthersAskedError(RequestError):
-    """A request for other servers than this one, which stays silent where they can answer."""
+class NotForThisServerError(RequestError):
+    """A request that other servers answer, such as one for the leader of the meta group.
+
+    Over the system account this server then sends nothing. Over HTTP it answers with the error.
+    """
 
 
 def asked(default: Any, query: str, json: str = "") -> Any:
-    """Return a field that the query parameter `query` sets, or the JSON member `json`, by default `query`."""
+    """Return a dataclass field for a request.
+
+    default: the value of a request without it. Its type is the type that JSON must have.
+    query: the name of the parameter in a query.
+    json: the name of the member in a JSON object; "" if that is the same.
+    """
     return field(default=default, metadata={"query": query, "json": json or query})
 
 
 def from_query(cls: type[T], query: Mapping[str, str]) -> T:
-    """Return the request in an HTTP query. Raises RequestError for an invalid value."""
+    """Return the request that an HTTP query makes. Raises RequestError for an invalid value."""
     made = cls()
     for each in fields(cls):  # type: ignore[arg-type]
         text = query.get(each.metadata["query"])
@@ -43,7 +51,7 @@ def from_query(cls: type[T], query: Mapping[str, str]) -> T:
 
 
 def from_json(cls: type[T], body: Mapping[str, Any]) -> T:
-    """Return the request in a JSON object. Raises MalformedRequestError for a value of the wrong type."""
+    """Return the request that a JSON object makes. Raises MalformedRequestError for a wrong type."""
     made = cls()
     for each in fields(cls):  # type: ignore[arg-type]
         value = body.get(each.metadata["json"])

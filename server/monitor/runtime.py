@@ -13,9 +13,9 @@ import io
 import sys
 import threading
 import traceback
-from dataclasses import dataclass
 from typing import Any
 
+from ...protocol.lazy_dataclass import dataclass
 from .request import asked
 from .varz import resident
 from .view import Monitored
@@ -27,8 +27,8 @@ def expvarz() -> dict[str, Any]:
     """Return memory and collector numbers, and the program without its arguments, which may be secret."""
     memory = resident()
     collections = sum(int(generation["collections"]) for generation in gc.get_stats())
-    told = {"Alloc": memory, "Sys": memory, "NumGC": collections, "EnableGC": gc.isenabled()}
-    return {"memstats": told, "cmdline": sys.argv[:1]}
+    statistics = {"Alloc": memory, "Sys": memory, "NumGC": collections, "EnableGC": gc.isenabled()}
+    return {"memstats": statistics, "cmdline": sys.argv[:1]}
 
 
 @dataclass(slots=True)

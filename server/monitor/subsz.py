@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ...protocol.lazy_dataclass import dataclass
 from ...protocol.subject import is_literal, matches
-from ..slices import Steps, each
+from ..slices import Steps, map_in_steps
 from .request import DEFAULT_LIMIT, RequestError, asked, page
-from .view import Monitored, head
+from .view import MonitoredServer, head
 
 if TYPE_CHECKING:
     from ..accounts import Account, Subscription
@@ -29,7 +29,7 @@ class SubszRequest:
     test: str = asked("", "test")
 
 
-def subsz(server: Monitored, request: SubszRequest | None = None) -> Steps[dict[str, Any]]:
+def subsz(server: MonitoredServer, request: SubszRequest | None = None) -> Steps[dict[str, Any]]:
     """Return counts and, if requested, the subscriptions. Raises RequestError for a bad `test`."""
     request = request or SubszRequest()
     if request.test and not is_literal(request.test):
@@ -46,7 +46,7 @@ def subsz(server: Monitored, request: SubszRequest | None = None) -> Steps[dict[
             if not request.test or matches(subscription.subject, request.test):
                 found.append((account, subscription))
             yield
-    shown = yield from each(page(found, request.offset, request.limit), _entry)
+    shown = yield from map_in_steps(page(found, request.offset, request.limit), _entry)
     return document | {"total": len(found), "subscriptions_list": shown}
 
 

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.timestamp import format_rfc3339
-from ..config.tls import file_not_after, public_key_hash
+from ..config.certificate import file_not_after, public_key_hash
 
 if TYPE_CHECKING:
     from ..config.options import TLSOptions

@@ -20,17 +20,12 @@ if TYPE_CHECKING:
 SECOND = 1_000_000_000
 
 
-class Monitored(Protocol):
-    """A running server, as monitoring sees it, such as `app.Server`. A part that is not enabled is None."""
+class MonitoredServer(Protocol):
+    """A running server without its parts."""
 
     options: Options
     identity: ServerIdentity
     registry: AccountRegistry
-    clients: Clients
-    operator: OperatorMode | None
-    jetstream: JetStream | None
-    leafs: Leafs | None
-    routes: Routes | None
 
     @property
     def clock(self) -> Clock:
@@ -45,7 +40,17 @@ class Monitored(Protocol):
         """Whether clients can connect."""
 
 
-def head(server: Monitored) -> dict[str, Any]:
+class Monitored(MonitoredServer, Protocol):
+    """A running server and its parts, such as `app.Server`. A part that is not enabled is None."""
+
+    clients: Clients
+    operator: OperatorMode | None
+    jetstream: JetStream | None
+    leafs: Leafs | None
+    routes: Routes | None
+
+
+def head(server: MonitoredServer) -> dict[str, Any]:
     """Return the members that most documents begin with."""
     return {"server_id": server.identity.id, "now": format_rfc3339(server.clock.now())}
 

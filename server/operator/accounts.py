@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ...keys import KeyRole, Reason, Refusal, is_public
@@ -22,7 +21,7 @@ from ..accounts import Account, AccountToken
 from ..accounts.enforce_limits import close_excess
 from ..clock import SECOND
 from ..logging import Logger, NullLogger
-from ..slices import InOrder, Shared, Steps, paced
+from ..slices import SerialQueue, Steps, TurnScheduler, paced
 from . import translate
 from .import_resolver import MISSING, ImportResolver
 from .token_parser import ParsedToken, TokenParser, read
@@ -78,7 +77,7 @@ class OperatorAccounts:
         self._clock = clock
         self._log: Logger = log or NullLogger()
         self._cluster = cluster
-        self._work = InOrder(Shared(partial(clock.call_later, 0)))
+        self._work = SerialQueue(TurnScheduler(clock.soon))
         self._import_resolver = ImportResolver(clock, self._log, self._apply)
         self._accounts: dict[str, Account] = {}
         self._loading: dict[str, asyncio.Task[Account | Refusal]] = {}

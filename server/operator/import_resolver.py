@@ -25,7 +25,7 @@ from ..accounts.account_spec import (
 )
 from ..accounts.imports import ServiceImport
 from ..accounts.space import StreamImport
-from ..slices import Steps, each
+from ..slices import Steps, map_in_steps
 from . import translate
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ class ImportResolver:
             return str(error)
 
     def _set_timer(self, key: str, claims: AccountClaims | None, now: int) -> Steps[None]:
-        ends = yield from each(claims.nats.imports if claims is not None else (), activation_deadline)
+        ends = yield from map_in_steps(claims.nats.imports if claims is not None else (), activation_deadline)
         timer = self._timers.pop(key, None)
         if timer is not None:
             timer.cancel()

@@ -149,4 +149,4 @@ class TokenQueue:
             if self._due:
                 self._due.popleft()
             if self._due:
-                self._clock.call_later(0, self._next)
+                self._clock.soon(self._next)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from ...keys import Trust
+from ...protocol.lazy_dataclass import dataclass
 from ..accounts import AccountsError
 from ..config.check.operator import fill_in, operator_token, read_operators
 

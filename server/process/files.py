@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def write_pid(file: str) -> None:
-    """Write this process's id, without a newline as nats-server does. Raises OSError."""
+    """Write this process's id, without a newline (nats-server's server/server.go: logPid). Raises OSError."""
     Path(file).write_text(str(os.getpid()), "ascii")
 
 

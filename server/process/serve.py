@@ -8,19 +8,18 @@ import sys
 import traceback
 from collections import deque
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..accounts import AccountsError
 from ..app import Server
 from ..clock import LoopClock
 from ..config.files import Files, stamps
-from ..config.reload import Reload, compare
 from ..config.support import unsupported
 from ..config.tls import TLSConfigError
 from ..config.tree import ConfigError
 from ..logging import ServerLogger
-from ..slices import Shared, finish, paced
+from ..memory import configure_allocator
+from ..slices import TurnScheduler, finish, paced
 from .collector import Collector
 from .files import ports_path, write_pid, write_ports
 from .settled import read_settled
@@ -30,7 +29,8 @@ if TYPE_CHECKING:
 
     from ..config import ConfigProblem, Options
     from ..config.flags import CommandLine
-    from .signals import HeldSignals
+    from ..config.reload import Reload
+    from .signals import DeferredSignals
 
 # Seconds for which a thread waits, at most, for the busy loop after a sync. With Python's default of 5 ms the
 # answers of a commit came so late that a publisher with a window got only half of its throughput.
@@ -55,18 +55,18 @@ class _Read(NamedTuple):
 class Process:
     """A server and how the operating system sees it. `run` may be called once.
 
-    held: collects signals until this listens to them.
+    deferred: collects signals until this listens to them.
     """
 
     def __init__(
-        self, line: CommandLine, options: Options, log: ServerLogger, program: str, held: HeldSignals
+        self, line: CommandLine, options: Options, log: ServerLogger, program: str, deferred: DeferredSignals
     ) -> None:
         self.line = line
         self.options = options
         self.log = log
         self.program = program
         self.server = Server(options, log=log)
-        self._held = held
+        self._deferred = deferred
         self._started = asyncio.Event()
         self._ending = asyncio.Event()
         self._draining: asyncio.Task[None] | None = None
@@ -84,6 +84,8 @@ class Process:
         collector.start()
         try:
             await self.server.start()
+            collector.serve()
+            configure_allocator()
             if self.server.system is not None:
                 self.server.system.reloader = self.reload
             self._write_files()
@@ -119,7 +121,7 @@ class Process:
         }
         for number, listener in listeners.items():
             loop.add_signal_handler(number, listener)
-        for number in self._held.take():
+        for number in self._deferred.take():
             listeners[number]()
 
     def _end(self, name: str) -> None:
@@ -170,6 +172,8 @@ class Process:
 
     async def _read(self) -> _Read:
         """Read the configuration on a thread, as a long one takes seconds. Raises what the reading raises."""
+        from ..config.reload import compare
+
         read: asyncio.Future[list[_Read | Exception]] = asyncio.get_running_loop().create_future()
         before = self.options
         made: list[_Read | Exception] = []
@@ -200,7 +204,7 @@ class Process:
                 return [str(problem) for problem in refusals]
             if found.refused:
                 return found.refused
-            turns = Shared(partial(self.server.clock.call_later, 0))
+            turns = TurnScheduler(self.server.clock.soon)
             await finish(turns, paced(self.server.reloading(options)))
             self.log.configure(options)
             if options.pid_file and options.pid_file != self.options.pid_file:

@@ -23,7 +23,7 @@ PAUSE = 50_000_000  # ns for which the files must stay the same
 MOST_READS = 20
 
 
-class Read(Protocol):
+class ReadConfiguration(Protocol):
     """What was read.
 
     files: the files after they were read. `options.config_files` has them as they were before.
@@ -38,7 +38,7 @@ class Read(Protocol):
         """The files of the configuration after they were read."""
 
 
-R = TypeVar("R", bound=Read)
+R = TypeVar("R", bound=ReadConfiguration)
 
 
 async def read_settled(read: Callable[[], Awaitable[R]], before: Options) -> R:
@@ -65,7 +65,7 @@ async def read_settled(read: Callable[[], Awaitable[R]], before: Options) -> R:
     raise ConfigError.at(None, error or f"{before.config_file}: the configuration changes all the time")
 
 
-def _is_settled(found: Read, files: Files) -> bool:
+def _is_settled(found: ReadConfiguration, files: Files) -> bool:
     """Whether the files did not change during the read, nor for PAUSE before it.
 
     files: those of the read before.

@@ -1,4 +1,4 @@
-"""HeldSignals: keeps signals that arrive before a server listens for them.
+"""DeferredSignals: keeps signals that arrive before a server listens for them.
 
 A process can get signals as soon as its pid is known, long before its modules are imported and its
 configuration is read. Promises: SIGHUP, SIGUSR1 and SIGUSR2 do not end the process, and take effect once the
@@ -11,19 +11,19 @@ import signal
 from types import FrameType, TracebackType
 
 _ENDING = (signal.SIGINT, signal.SIGTERM)
-_HELD = (*_ENDING, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+_DEFERRED = (*_ENDING, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 
-class HeldSignals:
+class DeferredSignals:
     """A context in which signals wait, for the main thread. Other code may handle them inside it."""
 
     def __init__(self) -> None:
         self._came: list[int] = []
         self._before: dict[int, signal.Handlers] = {}
 
-    def __enter__(self) -> HeldSignals:
-        for number in _HELD:
-            self._before[number] = signal.signal(number, self._hold) or signal.SIG_DFL  # type: ignore[assignment]
+    def __enter__(self) -> DeferredSignals:
+        for number in _DEFERRED:
+            self._before[number] = signal.signal(number, self._defer) or signal.SIG_DFL  # type: ignore[assignment]
         return self
 
     def __exit__(
@@ -32,7 +32,7 @@ class HeldSignals:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def _hold(self, number: int, frame: FrameType | None) -> None:
+    def _defer(self, number: int, frame: FrameType | None) -> None:
         self._came.append(number)
         if number in _ENDING:
             raise SystemExit(0)

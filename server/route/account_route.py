@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...protocol.subject import is_valid
-from ..accounts.leaving import Leaver
+from ..accounts.leaving import LeavingConnection
 from ..accounts.subscription import ConnectionKind, MessageEndpoint, Subscription
 from ..slices import Slices, Steps, paced
 from .frames import route_frame
@@ -90,6 +90,11 @@ class AccountRoute(MessageEndpoint):
         """Return the permitted interest of the peer, in the order in which it came."""
         return [each for each in self._subscriptions.values() if self.connection.may_take(each.subject)]
 
+    @property
+    def unused(self) -> bool:
+        """Whether there is nothing to keep: neither the account here, nor interest of the peer in it."""
+        return self.account is None and not self._subscriptions
+
     # --- start and end
 
     def bind(self, account: Account) -> None:
@@ -108,13 +113,13 @@ class AccountRoute(MessageEndpoint):
             self.permit()
             self.advertiser.withdraw()
 
-    def leave(self) -> Leaver:
+    def leave(self) -> LeavingConnection:
         """Stop, because the route is gone. Return what has to be removed."""
         account, self.account = self.account, None
         if self._taking is not None:
             self._taking.stop()
         gone, self._subscriptions = self._subscriptions, {}
-        return Leaver(account, self, gone, self.advertiser.stop)
+        return LeavingConnection(account, self, gone, self.advertiser.stop)
 
     def permit(self) -> None:
         """Take that part of the peer's interest that is permitted now, and no other, in slices.
@@ -151,7 +156,7 @@ class AccountRoute(MessageEndpoint):
         rest = b"%b %b " % (self.name, subject)
         return b"RMSG " + rest, b"HMSG " + rest
 
-    def deliver_leaf(self, msg: RoutedMessage, queues: tuple[bytes, ...]) -> bool:
+    def deliver_to_server(self, msg: RoutedMessage, queues: tuple[bytes, ...]) -> bool:
         """See MessageEndpoint."""
         connection = self.connection
         if connection.closed_reason:

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from ..accounts.plan import Plan
     from ..accounts.subscription import MessageEndpoint
     from ..clock import Timer
-    from ..connection import Wire
+    from ..connection import ConnectionTransport
     from ..slices import Steps
     from .remote import RouteRemote
 
@@ -87,7 +87,9 @@ class RouteConnection(RoutePeer):
     """A route. It greets, then is joined, and then is closed.
 
     remote: the remote of this server that dialled it; None if the peer dialled.
+    opened: when the connection came about, ns.
     joined: whether both ends know each other, so that interest and messages are served.
+    joined_at: when that was, ns.
     account_routes: the parts of the route, one for each account, by the account's name.
     """
 
@@ -95,12 +97,13 @@ class RouteConnection(RoutePeer):
         self,
         context: RouteContext,
         observer: RouteObserver,
-        wire: Wire,
+        wire: ConnectionTransport,
         peer: tuple[str, int],
         remote: RouteRemote | None,
     ) -> None:
         super().__init__(context, wire, peer)
         self.remote = remote
+        self.opened = self.joined_at = self.clock.now()
         self.joined = False
         self.account_routes: dict[bytes, AccountRoute] = {}
         self.ping_timer = PingTimer(self, context, _FIRST_PING)
@@ -142,10 +145,10 @@ class RouteConnection(RoutePeer):
 
     def join(self) -> None:
         """Share every account with the peer, which is known and may join."""
-        self.joined = True
+        self.joined, self.joined_at = True, self.clock.now()
         self._stop_timer()
         self.ping_timer.start()
-        self.hold_during(self._sharing(self.context.registry))
+        self.pause_during(self._sharing(self.context.registry))
 
     def _sharing(self, registry: AccountRegistry) -> Steps[None]:
         for account in list(registry.accounts.values()):
@@ -182,7 +185,21 @@ class RouteConnection(RoutePeer):
                 found.bind(account)
         return found
 
-    def _let_go(self, reason: str) -> None:
+    def forget_unused(self, account_route: AccountRoute) -> None:
+        """Drop the part of an account that does not exist here, unless the peer has interest in it.
+
+        So the parts are no more than the accounts and the peer's interest, whatever names the peer sends.
+        """
+        if account_route.unused and account_route is not self._account_route:
+            self.account_routes.pop(account_route.name, None)
+
+    def _switch(self, name: bytes) -> None:
+        """Serve ACCOUNT: the next messages belong to the account `name`."""
+        before, self._account_route = self._account_route, self.share(name)
+        if before is not None:
+            self.forget_unused(before)
+
+    def _release(self, reason: str) -> None:
         self._stop_timer()
         self._stop_greeting()
         routes, self.account_routes = self.account_routes, {}
@@ -209,7 +226,7 @@ class RouteConnection(RoutePeer):
                 return
             code = operation[0]
             if code == ACCOUNT and self.joined:
-                self._account_route = self.share(operation[1])
+                self._switch(operation[1])
                 continue
             if (code <= HPUB or code == LMSG) and self.joined:
                 if (plan is None or code == LMSG) and self._must_wait(operation):
@@ -218,7 +235,7 @@ class RouteConnection(RoutePeer):
                 self._message(operation)
             else:
                 self._interest(operation)
-            if self.rests(operations):
+            if self.must_pause(operations):
                 return
 
     def _count(self, account: Account | None, messages: int, size: int) -> None:
@@ -253,9 +270,12 @@ class RouteConnection(RoutePeer):
             if account_route.account is None:
                 self.context.wanted(account.decode("utf-8", "surrogateescape"))
             account_route.subscribe(subject, queue, weight, origin)
+            self.forget_unused(account_route)
         elif code == LUNSUB and self.joined:
             _, subject, queue, origin, account = operation
-            self.share(account).unsubscribe(subject, queue, origin)
+            account_route = self.share(account)
+            account_route.unsubscribe(subject, queue, origin)
+            self.forget_unused(account_route)
         else:
             self._control_operation(operation)
 
@@ -275,6 +295,7 @@ class RouteConnection(RoutePeer):
         account = account_route.account
         self._count(account, 1, size)
         if account is None:
+            self.forget_unused(account_route)
             return
         if header_size and only_traced(payload[:header_size]):
             return

@@ -11,7 +11,7 @@ from ..accounts.subscription import ConnectionKind
 
 if TYPE_CHECKING:
     from ..accounts.subscription import Subscription
-    from ..slices import Shared
+    from ..slices import TurnScheduler
     from .peer import RoutePeer
 
 Key = tuple[str, str, str]  # subject, queue, cluster of the leaf that it comes from
@@ -20,22 +20,22 @@ Key = tuple[str, str, str]  # subject, queue, cluster of the leaf that it comes 
 class RouteAdvertiser(Advertiser[Key]):
     """The interest of the account `name` that was advertised to the peer of one route."""
 
-    def __init__(self, connection: RoutePeer, name: bytes, turns: Shared) -> None:
+    def __init__(self, connection: RoutePeer, name: bytes, turns: TurnScheduler) -> None:
         super().__init__(turns)
         self._connection = connection
         self._name = name
 
     def _hold(self) -> None:
-        self._connection.hold()
+        self._connection.pause()
 
     def _go_on(self) -> None:
-        self._connection.go_on()
+        self._connection.resume()
 
     def _key(self, subscription: Subscription) -> Key:
         origin = subscription.origin if self._connection.peer_lnoc else ""
         return subscription.subject, subscription.queue, origin
 
-    def _concerns(self, subscription: Subscription) -> bool:
+    def _should_advertise(self, subscription: Subscription) -> bool:
         """Return whether the peer needs to know of the subscription.
 
         It does not need what peers advertised, nor what each server imports or joins itself.
@@ -47,9 +47,9 @@ class RouteAdvertiser(Advertiser[Key]):
             return False
         if kind == ConnectionKind.LEAF and subscription.sink.is_spoke:
             return False
-        return self._connection.may_ask(subscription.subject)
+        return self._connection.may_subscribe(subscription.subject)
 
-    def _tell(self, key: Key, count: int) -> None:
+    def _send_count(self, key: Key, count: int) -> None:
         subject, queue, origin = (part.encode("utf-8", "surrogateescape") for part in key)
         connection = self._connection
         if count > 0:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from ...protocol.wire.route import RouteParser
@@ -17,13 +16,13 @@ from ..accounts.permissions import Permissions
 from ..accounts.subscription import ConnectionKind
 from ..clock import SECOND
 from ..connection import Connection, ConnectionContext
-from ..slices import Shared, Slices, Steps, paced
+from ..slices import Slices, Steps, TurnScheduler, paced
 from .info import RouteDocuments
 
 if TYPE_CHECKING:
     from ..client.peer import ClientContext
     from ..config.options import ClusterOptions, Options
-    from ..connection import Wire
+    from ..connection import ConnectionTransport
     from .connect_info import RouteInfo
 
 _SLOWEST_PING = 30 * SECOND
@@ -31,7 +30,7 @@ _MOST_PAYLOAD = 64 << 20
 
 
 class RouteContext(ConnectionContext):
-    """What routes share; see ConnectionContext.
+    """What routes share: besides what any connections do, what a peer is told and what it may send.
 
     options: with the ping options of routes in place of those of clients.
     cluster: the part of the options for clusters.
@@ -43,21 +42,11 @@ class RouteContext(ConnectionContext):
 
     def __init__(self, clients: ClientContext) -> None:
         """`clients` is what the clients of this server share."""
-        super().__init__(
-            clients.options,
-            clients.registry,
-            clients.identity,
-            clients.clock,
-            clients.passwords,
-            clients.buffer_budget,
-            clients.log,
-            clients.random_bytes,
-            clients.next_id,
-        )
+        super().__init__(clients.options, clients.registry, clients.services)
         self.documents = RouteDocuments(self.options, self.identity, clients.info)
         self.slow_consumers = 0
         self.wanted: Callable[[str], None] = lambda name: None
-        self.turns = Shared(partial(self.clock.call_later, 0))
+        self.turns = TurnScheduler(self.clock.soon)
         self.take(clients.options)
 
     def take(self, options: Options) -> None:
@@ -108,7 +97,7 @@ class RoutePeer(Connection):
     context: RouteContext
     parser: RouteParser
 
-    def __init__(self, context: RouteContext, wire: Wire, peer: tuple[str, int]) -> None:
+    def __init__(self, context: RouteContext, wire: ConnectionTransport, peer: tuple[str, int]) -> None:
         write_deadline = context.cluster.write_deadline or context.options.write_deadline
         super().__init__(context, wire, peer, write_deadline)
         # Only the write deadline closes a route: what it misses, a whole server misses.
@@ -124,27 +113,27 @@ class RoutePeer(Connection):
             return {}
         return {"name": self.info.server_id, "ver": self.info.version}
 
-    def hold_during(self, steps: Steps[None]) -> None:
+    def pause_during(self, steps: Steps[None]) -> None:
         """Do the steps in slices, the first now, and serve nothing that the peer sends before they are done.
 
         They must end when the connection is closed.
         """
-        ended = held = False
+        ended = paused = False
 
         def done(_: None) -> None:
             nonlocal ended
             ended = True
-            if held:
-                self.go_on()
+            if paused:
+                self.resume()
 
         Slices(self.context.turns, paced(steps), done)
         if not ended:
-            held = True
-            self.hold()
+            paused = True
+            self.pause()
 
     # --- permissions: import is what we may receive from peers, export is what they may receive from us
 
-    def may_ask(self, subject: str) -> bool:
+    def may_subscribe(self, subject: str) -> bool:
         """Return whether interest in `subject` may be announced to the peer."""
         return self.context.imports(subject)
 

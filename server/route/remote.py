@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import unquote, urlsplit
 
+from ...protocol.lazy_dataclass import dataclass
 from ..clock import SECOND
 from ..connection.dial import dial
 

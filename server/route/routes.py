@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from ...protocol.identifier import new_id
 from ...protocol.wire import encode
+from ..clock import SECOND
 from ..connection import Listener
 from ..connection.addresses import EVERYWHERE, bracketed
 from .connection import RouteConnection
@@ -23,12 +24,13 @@ if TYPE_CHECKING:
     from ..accounts import Account
     from ..client import Clients
     from ..config.options import Options
-    from ..connection import Wire
+    from ..connection import ConnectionTransport
     from ..slices import Steps
     from .connect_info import RouteInfo
 
 SHUTDOWN = "Server Shutdown"
 _NAME = 22  # characters of a generated cluster name
+_SETTLED = SECOND // 4  # ns after which both ends of a joined route know that it is
 
 
 class RouteEvents(Protocol):
@@ -47,7 +49,7 @@ class Routes(RouteContext):
     peers: routes by the server id of the peer.
     remotes: the addresses that this server dials.
     listener: all sockets of routes, accepted or dialled.
-    tell_leafs: is called with the addresses where other servers accept leafs.
+    set_leaf_urls: is called with the addresses where other servers accept leafs.
     observers: are called when peers come and go.
     """
 
@@ -56,7 +58,7 @@ class Routes(RouteContext):
         self.peers: dict[str, RouteConnection] = {}
         self.remotes: list[RouteRemote] = []
         self.listener = Listener(self.log)
-        self.tell_leafs: Callable[[list[str]], None] = lambda urls: None
+        self.set_leaf_urls: Callable[[list[str]], None] = lambda urls: None
         self.observers: list[RouteEvents] = []
         self._clients = clients
         self._stopping = False
@@ -66,7 +68,7 @@ class Routes(RouteContext):
             self.cluster.name = new_id(self.random_bytes, _NAME)
 
     def connection(
-        self, wire: Wire, peer: tuple[str, int], remote: RouteRemote | None = None
+        self, wire: ConnectionTransport, peer: tuple[str, int], remote: RouteRemote | None = None
     ) -> RouteConnection:
         """Return a connection for a socket that was accepted from `peer` or dialled by `remote`.
 
@@ -96,7 +98,7 @@ class Routes(RouteContext):
             self.log.info(f"Listening for route connections on {cluster.host}:{self.port}")
         for url in cluster.routes:
             self._dial(RouteAddress.parse(url), explicit=True)
-        self._tell_others()
+        self._advertise_urls()
 
     async def stop(self) -> None:
         """Close every route and the listener. Clients and leafs keep the addresses of the other servers."""
@@ -138,12 +140,13 @@ class Routes(RouteContext):
                 bound = account_route.account
                 if bound is not None and self.registry.get(bound.name) is not bound:
                     account_route.unbind()
+                    peer.forget_unused(account_route)
                 else:
                     account_route.advertiser.sync()
                     account_route.permit()
                 yield
         if self.cluster.permissions != permissions:
-            self.tell_peers()
+            self.send_info()
         self.flusher.flush()
 
     def account_made(self, account: Account) -> None:
@@ -206,7 +209,7 @@ class Routes(RouteContext):
         if remote is not None:
             remote.introduced(info.server_id)
         old = self.peers.get(info.server_id)
-        if old is not None and not self._supersedes(connection, info.server_id):
+        if old is not None and not self._supersedes(connection, old, info.server_id):
             connection.close("Duplicate Route")
             return
         self.peers[info.server_id] = connection
@@ -214,15 +217,21 @@ class Routes(RouteContext):
             old.close("Duplicate Route")
         self._joined(connection, info)
 
-    def _supersedes(self, connection: RouteConnection, server_id: str) -> bool:
-        """Return whether a second route to a peer replaces the first."""
+    def _supersedes(self, connection: RouteConnection, old: RouteConnection, server_id: str) -> bool:
+        """Return whether a second route to a peer replaces the first.
+
+        If both servers dial at once, the route that the smaller id dialled stays; both ends decide alike. A
+        route that was joined before the second one was opened stays: what is on its way there would be lost.
+        """
+        if connection.opened - old.joined_at > _SETTLED:
+            return False
         dialler = self.identity.id if connection.remote is not None else server_id
         return dialler == min(self.identity.id, server_id)
 
     def _joined(self, connection: RouteConnection, info: RouteInfo) -> None:
         connection.join()
         self._pass_on(connection, info)
-        self._tell_others()
+        self._advertise_urls()
         self.log.info(f"{connection} - Registering route to server {info.server_name!r}")
         self._change.set()
         for observer in self.observers:
@@ -255,10 +264,10 @@ class Routes(RouteContext):
 
     def lame_duck(self) -> None:
         """Announce that this server is going away, so that others no longer send clients here."""
-        self.tell_peers()
+        self.send_info()
         self.flusher.flush()
 
-    def tell_peers(self) -> None:
+    def send_info(self) -> None:
         """Send the INFO of this server to all peers, because it has changed."""
         info = self.documents.info()
         for peer in self.peers.values():
@@ -266,10 +275,10 @@ class Routes(RouteContext):
 
     def renewed(self, connection: RouteConnection, before: RouteInfo) -> None:
         """Take note of a change in a peer's INFO."""
-        self._tell_others()
+        self._advertise_urls()
         assert connection.info is not None
         if connection.info.given.get("export") != before.given.get("export"):
-            connection.hold_during(connection.advertising_again())
+            connection.pause_during(connection.advertising_again())
 
     def closed(self, connection: RouteConnection, reason: str) -> None:
         """Forget a route that is closed."""
@@ -280,7 +289,7 @@ class Routes(RouteContext):
         del self.peers[info.server_id]
         for observer in self.observers:
             observer.route_left(info.server_id)
-        self._tell_others()
+        self._advertise_urls()
         for remote in list(self.remotes):
             remote.peer_gone(info.server_id)
 
@@ -295,12 +304,12 @@ class Routes(RouteContext):
         self.remotes.append(remote)
         remote.start()
 
-    def _tell_others(self) -> None:
-        """Tell clients and leafs the addresses of all servers of the cluster."""
+    def _advertise_urls(self) -> None:
+        """Advertise to clients and leafs the addresses of all servers of the cluster."""
         if self._stopping:
             return
         known = [peer.info for peer in self.peers.values() if peer.info is not None]
-        self.tell_leafs([url for info in known for url in info.leafnode_urls])
+        self.set_leaf_urls([url for info in known for url in info.leafnode_urls])
         if self.cluster.no_advertise:
             return
         others = self.other_urls()
@@ -317,5 +326,5 @@ class Routes(RouteContext):
         return list(dict.fromkeys(url for info in infos for url in info.connect_urls))
 
 
-def _host(told: str, seen: str) -> str:
-    return bracketed(seen if told in EVERYWHERE else told)
+def _host(announced: str, seen: str) -> str:
+    return bracketed(seen if announced in EVERYWHERE else announced)

@@ -12,12 +12,12 @@ from ..connection import SocketProtocol
 from ..connection.socket_protocol import TLS_FAILED
 
 if TYPE_CHECKING:
-    from ..connection import Connection, Wire
+    from ..connection import Connection, ConnectionTransport
     from ..connection.socket_protocol import Sockets
     from .peer import RouteContext
     from .remote import RouteRemote
 
-Connect = Callable[["Wire", tuple[str, int], "RouteRemote | None"], "Connection"]
+Connect = Callable[["ConnectionTransport", tuple[str, int], "RouteRemote | None"], "Connection"]
 
 
 class RouteProtocol(SocketProtocol):
@@ -33,7 +33,7 @@ class RouteProtocol(SocketProtocol):
         self._connect = connect
         self._remote = remote
 
-    def _make(self, wire: Wire, peer: tuple[str, int]) -> Connection:
+    def _make(self, wire: ConnectionTransport, peer: tuple[str, int]) -> Connection:
         return self._connect(wire, peer, self._remote)
 
     def _begin(self, connection: Connection) -> None:

@@ -4,6 +4,6 @@ Requests `$SYS.REQ.…` are answered with monitoring's documents. Events `$SYS.S
 are published if someone listens. Ordinary accounts may ask about themselves only.
 """
 
-from .part import System
+from .system import System
 
 __all__ = ["System"]

@@ -6,13 +6,15 @@ Numbers are counted per server. Times are RFC 3339 with nanoseconds. Source: nat
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...protocol import gojson
 from ...protocol.identifier import new_id
 from ...protocol.timestamp import format_rfc3339
 from ..identity import cluster_name
-from ..monitor.view import Monitored
+
+if TYPE_CHECKING:
+    from ..monitor.view import Monitored
 
 JETSTREAM, ACCOUNT_EVENTS, BINARY_SNAPSHOTS = 1, 2, 4
 

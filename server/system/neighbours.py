@@ -93,7 +93,7 @@ class Neighbours:
     def sweep(self) -> None:
         """Forget the servers that have been silent for long."""
         since = self._server.clock.now() - SILENT
-        for server_id in [each for each, heard in self._seen.items() if heard < since]:
+        for server_id in [each for each, seen in self._seen.items() if seen < since]:
             self.gone(server_id)
 
     def _saw(self, server: dict[str, Any]) -> None:

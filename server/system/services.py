@@ -1,91 +1,152 @@
 """The services of the system account: a table from a service's name to the document that answers it.
 
 Every request may have a filter (server_name, host, cluster, domain, tags, exact_match). A server that does
-not match it keeps silent. A request that cannot be understood is answered with an error.
+not match it keeps silent. A request that cannot be understood is answered with an error. The module of a
+document is imported with its first request.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...protocol import gojson
 from ..identity import cluster_name
-from ..monitor import (
-    AccountzRequest,
-    ConnzRequest,
-    HealthzRequest,
-    IpqueueszRequest,
-    JszRequest,
-    LeafzRequest,
-    Monitored,
-    ProfilezRequest,
-    RaftzRequest,
-    RoutezRequest,
-    SubszRequest,
-    account_jsz,
-    accountz,
-    accstatz,
-    connz,
-    expvarz,
-    gatewayz,
-    healthz,
-    ipqueuesz,
-    jsz,
-    leafz,
-    profilez,
-    raftz,
-    routez,
-    subsz,
-    varz,
-)
 from ..monitor.request import MalformedRequestError, from_json
 from ..slices import Steps
 
+if TYPE_CHECKING:
+    from ..monitor import Monitored
+
 Body = Mapping[str, Any]
 Document = dict[str, Any] | Steps[dict[str, Any]]
-Service = Callable[[Monitored, Body], Document]
+Service = Callable[["Monitored", Body], Document]
 
 
-def _health(server: Monitored, request: HealthzRequest) -> Steps[dict[str, Any]]:
+def _varz(server: Monitored, _: Body) -> Document:
+    from ..monitor.varz import varz
+
+    return varz(server)
+
+
+def _subsz(server: Monitored, body: Body) -> Steps[dict[str, Any]]:
+    from ..monitor.subsz import SubszRequest, subsz
+
+    return subsz(server, from_json(SubszRequest, body))
+
+
+def _connz(server: Monitored, body: Body) -> Steps[dict[str, Any]]:
+    from ..monitor.connz import ConnzRequest, connz
+
+    return connz(server, from_json(ConnzRequest, body))
+
+
+def _routez(server: Monitored, body: Body) -> Document:
+    from ..monitor.peers import RoutezRequest, routez
+
+    return routez(server, from_json(RoutezRequest, body))
+
+
+def _gatewayz(server: Monitored, _: Body) -> Document:
+    from ..monitor.peers import gatewayz
+
+    return gatewayz(server)
+
+
+def _leafz(server: Monitored, body: Body) -> Steps[dict[str, Any]]:
+    from ..monitor.peers import LeafzRequest, leafz
+
+    return leafz(server, from_json(LeafzRequest, body))
+
+
+def _accountz(server: Monitored, body: Body) -> Document:
+    from ..monitor.accountz import AccountzRequest, accountz
+
+    return accountz(server, from_json(AccountzRequest, body))
+
+
+def _jsz(server: Monitored, body: Body) -> Document:
+    from ..monitor.jsz import JszRequest, jsz
+
+    return jsz(server, from_json(JszRequest, body))
+
+
+def _healthz(server: Monitored, body: Body) -> Steps[dict[str, Any]]:
     # This answer has no HTTP status, so the document contains it (`nats server report health` reads it).
-    code, document = yield from healthz(server, request)
+    from ..monitor.healthz import HealthzRequest, healthz
+
+    code, document = yield from healthz(server, from_json(HealthzRequest, body))
     return {"status": document.pop("status"), "status_code": code, **document}
 
 
-def _account_info(server: Monitored, name: str) -> Steps[dict[str, Any]]:
+def _expvarz(_server: Monitored, _: Body) -> Document:
+    from ..monitor.runtime import expvarz
+
+    return expvarz()
+
+
+def _ipqueuesz(server: Monitored, body: Body) -> Document:
+    from ..monitor.runtime import IpqueueszRequest, ipqueuesz
+
+    return ipqueuesz(server, from_json(IpqueueszRequest, body))
+
+
+def _profilez(_server: Monitored, body: Body) -> Document:
+    from ..monitor.runtime import ProfilezRequest, profilez
+
+    return profilez(from_json(ProfilezRequest, body))
+
+
+def _raftz(server: Monitored, body: Body) -> Document:
+    from ..monitor.raftz import RaftzRequest, raftz
+
+    return raftz(server, from_json(RaftzRequest, body))
+
+
+def all_statistics(server: Monitored, body: Body) -> Steps[dict[str, Any]]:
+    """Return the traffic of the accounts that a request names, or of all."""
+    from ..monitor.accountz import accstatz
+
+    return accstatz(server, body.get("accounts") or None, unused=bool(body.get("include_unused")))
+
+
+def _account_jsz(server: Monitored, name: str, body: Body) -> Steps[dict[str, Any]]:
+    from ..monitor.jsz import JszRequest, account_jsz
+
+    return account_jsz(server, from_json(JszRequest, {**body, "account": name}))
+
+
+def _account_info(server: Monitored, name: str, _: Body) -> Steps[dict[str, Any]]:
+    from ..monitor.accountz import AccountzRequest, accountz
+
     document = yield from accountz(server, AccountzRequest(name))
     found: dict[str, Any] = document["account_detail"]
     return found
 
 
 SERVER: dict[str, Service] = {
-    "VARZ": lambda server, _: varz(server),
-    "SUBSZ": lambda server, body: subsz(server, from_json(SubszRequest, body)),
-    "CONNZ": lambda server, body: connz(server, from_json(ConnzRequest, body)),
-    "ROUTEZ": lambda server, body: routez(server, from_json(RoutezRequest, body)),
-    "GATEWAYZ": lambda server, _: gatewayz(server),
-    "LEAFZ": lambda server, body: leafz(server, from_json(LeafzRequest, body)),
-    "ACCOUNTZ": lambda server, body: accountz(server, from_json(AccountzRequest, body)),
-    "JSZ": lambda server, body: jsz(server, from_json(JszRequest, body)),
-    "HEALTHZ": lambda server, body: _health(server, from_json(HealthzRequest, body)),
-    "EXPVARZ": lambda _server, _body: expvarz(),
-    "IPQUEUESZ": lambda server, body: ipqueuesz(server, from_json(IpqueueszRequest, body)),
-    "PROFILEZ": lambda _server, body: profilez(from_json(ProfilezRequest, body)),
-    "RAFTZ": lambda server, body: raftz(server, from_json(RaftzRequest, body)),
+    "VARZ": _varz,
+    "SUBSZ": _subsz,
+    "CONNZ": _connz,
+    "ROUTEZ": _routez,
+    "GATEWAYZ": _gatewayz,
+    "LEAFZ": _leafz,
+    "ACCOUNTZ": _accountz,
+    "JSZ": _jsz,
+    "HEALTHZ": _healthz,
+    "EXPVARZ": _expvarz,
+    "IPQUEUESZ": _ipqueuesz,
+    "PROFILEZ": _profilez,
+    "RAFTZ": _raftz,
 }
 
 ACCOUNT: dict[str, Callable[[Monitored, str, Body], Steps[dict[str, Any]]]] = {
-    "SUBSZ": lambda server, name, body: subsz(
-        server, from_json(SubszRequest, {**body, "account": name, "subscriptions": True})
-    ),
-    "CONNZ": lambda server, name, body: connz(
-        server, from_json(ConnzRequest, {"auth": True, **body, "acc": name})
-    ),
-    "LEAFZ": lambda server, name, body: leafz(server, from_json(LeafzRequest, {**body, "account": name})),
-    "JSZ": lambda server, name, body: account_jsz(server, from_json(JszRequest, {**body, "account": name})),
-    "INFO": lambda server, name, _: _account_info(server, name),
-    "STATZ": lambda server, name, _: accstatz(server, [name]),
+    "SUBSZ": lambda server, name, body: _subsz(server, {**body, "account": name, "subscriptions": True}),
+    "CONNZ": lambda server, name, body: _connz(server, {"auth": True, **body, "acc": name}),
+    "LEAFZ": lambda server, name, body: _leafz(server, {**body, "account": name}),
+    "JSZ": _account_jsz,
+    "INFO": _account_info,
+    "STATZ": lambda server, name, _: all_statistics(server, {"accounts": [name]}),
 }
 
 

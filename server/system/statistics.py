@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..monitor import Monitored, varz
-
 if TYPE_CHECKING:
     from ..accounts.account import Account
+    from ..monitor import Monitored
     from ..route import RouteConnection
 
 
@@ -16,6 +15,8 @@ def statsz(server: Monitored, others: int = 0) -> dict[str, Any]:
 
     others: how many other servers are known.
     """
+    from ..monitor.varz import varz  # where nobody listens to statistics there are none
+
     facts = varz(server)
     accounts = server.registry.accounts.values()
     sent = {"msgs": facts["out_msgs"], "bytes": facts["out_bytes"]}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..accounts import Account, Subscription
     from ..accounts.subscription import Message
     from ..monitor import Monitored
-    from ..slices import Shared
+    from ..slices import TurnScheduler
 
 REQUEST = "$SYS.REQ.ACCOUNT.NSUBS"
 _PATIENCE = SECOND // 2
@@ -34,7 +34,7 @@ _MOST_WAITING = 1000
 class Subscribers:
     """The service of one server."""
 
-    def __init__(self, server: Monitored, random_bytes: Callable[[int], bytes], turns: Shared) -> None:
+    def __init__(self, server: Monitored, random_bytes: Callable[[int], bytes], turns: TurnScheduler) -> None:
         self._server = server
         self._random = random_bytes
         self._turns = turns
@@ -80,14 +80,14 @@ class Subscribers:
                 found += int(answer.body)
             if not missing:
                 timer.cancel()
-                tell()
+                finish()
 
-        def tell() -> None:
+        def finish() -> None:
             system.unsubscribe(subscription)
             _answer(system, message, found)
 
         subscription = system.subscribe(inbox, handle)
-        timer = self._server.clock.call_later(_PATIENCE, tell)
+        timer = self._server.clock.call_later(_PATIENCE, finish)
         request = {"acc": account.name, "subject": subject, **({"queue": _go_bytes(queue)} if queue else {})}
         body = json.dumps(request, separators=(",", ":")).encode()
         system.publish(REQUEST, body, reply=inbox, own=True)

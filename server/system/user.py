@@ -45,5 +45,8 @@ def user_info(source: MessageEndpoint) -> dict[str, Any]:
 
 
 def _side(side: SubjectPermission | None) -> dict[str, list[str]]:
-    """Return one side of the permissions. A side without lists is shown too, as in nats-server."""
+    """Return one side of the permissions. A side without lists is shown too.
+
+    Source: nats-server's server/client.go: publicPermissions.
+    """
     return {name: list(entries) for name in ("allow", "deny") if (entries := getattr(side, name))}

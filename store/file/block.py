@@ -5,17 +5,20 @@ implied while sequences are dense, and takes 8 bytes more when they are not. A r
 with length 0, until the block is compacted. The row marks that a tombstone for the message is still needed.
 """
 
+from __future__ import annotations
+
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import compress
 
 from ...native import records
+from ...protocol.lazy_dataclass import dataclass
 from .. import record
 from .header import HEADER_SIZE, BlockHeader
 
 HAS_HEADER = records.HAS_HEADER  # in the lengths column
-LENGTH = 0x7FFFFFFF
+LENGTH = records.LENGTH
 
 
 class Block:
@@ -100,7 +103,7 @@ class Block:
         """Return the sequence of a row."""
         return self.first + row if self.sparse is None else self.sparse[row]
 
-    def seqs(self) -> "array[int]":
+    def seqs(self) -> array[int]:
         """Return the sequences of all rows."""
         if self.sparse is None:
             return array("Q", range(self.first, self.first + len(self.offsets)))
@@ -131,7 +134,7 @@ class Block:
             if self.lengths[row] & HAS_HEADER:
                 yield self.seq_of(row)
 
-    def place(self, seq: int) -> None:
+    def make_sparse(self, seq: int) -> None:
         """Prepare for a row for `seq`, which does not follow the last one."""
         if not self.offsets:
             self.first = seq
@@ -141,7 +144,7 @@ class Block:
     def add_row(self, seq: int, offset: int, length: int, time: int, subject: int) -> None:
         """Add a row that was found on the disk. (The append path does the same inline.)"""
         if seq != self.first + len(self.offsets) or self.sparse is not None:
-            self.place(seq)
+            self.make_sparse(seq)
             if self.sparse is not None:
                 self.sparse.append(seq)
         self.offsets.append(offset)
@@ -153,14 +156,15 @@ class Block:
     def add_records(
         self,
         records: list[bytes],
-        offsets: "array[int]",
-        lengths: "array[int]",
-        subjects: list[int],
+        offsets: array[int],
+        lengths: array[int],
+        headed: int,
+        subjects: array[int],
         time: int,
     ) -> int:
         """Add the records of new messages, whose sequences follow the last row's. Return what they count.
 
-        records, offsets, lengths: as `native.encode_messages` returns them.
+        records, offsets, lengths, headed: as `native.encode_messages` returns them.
         subjects: the ids of their subjects.
         """
         count = len(records)
@@ -170,16 +174,15 @@ class Block:
         self.end = offsets[-1] + len(records[-1])
         self.offsets.extend(offsets)
         self.lengths.extend(lengths)
-        self.times.extend([time] * count)
+        self.times.extend(array("q", [time]) * count)
         self.subjects.extend(subjects)
         self.live += count
         self.max_time = max(self.max_time, time)
-        with_header = sum(lengths) >> 31  # the flag bits add up above the lengths
-        size = self.end - before - 2 * count + 4 * with_header
+        size = self.end - before - 2 * count + 4 * headed
         self.live_bytes += size
         return size
 
-    def kill(self, row: int) -> int:
+    def mark_removed(self, row: int) -> int:
         """Mark a live row as removed, and return the bytes that it counted for."""
         length = self.lengths[row]
         self.lengths[row] = 0
@@ -189,7 +192,7 @@ class Block:
         self.dead_size += length & LENGTH
         return size
 
-    def kill_before(self, seq: int) -> int:
+    def mark_removed_before(self, seq: int) -> int:
         """Mark all rows below `seq` as removed, and return the bytes that they counted for."""
         if seq > self.last_row_seq:
             size = self.live_bytes
@@ -229,12 +232,28 @@ class Block:
         self.tail = []
         self.tail_row = len(self.offsets)
 
-    def take(self) -> bytes:
-        """Take the pending bytes, which belong at the old `taken` in the file."""
-        data = b"".join(self.pending)
+    def take(self) -> BlockWrite:
+        """Take the pending bytes, and the header if the file does not exist yet."""
+        header = b"" if self.created else self.header.encode()
+        write = BlockWrite(self, self.taken, b"".join(self.pending), self.end, header)
         self.pending = []
         self.taken = self.end
-        return data
+        self.created = True
+        return write
+
+
+@dataclass(slots=True)
+class BlockWrite:
+    """Bytes of one block that are to be written from `offset` on, and synced; its file then ends at `end`.
+
+    header: what to create the file with, b"" if it exists.
+    """
+
+    block: Block
+    offset: int
+    data: bytes
+    end: int
+    header: bytes
 
 
 def accounted(length: int) -> int:

@@ -7,25 +7,14 @@ removed and messages overwritten only when the record that says so is synced.
 from array import array
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
+from ...protocol.lazy_dataclass import dataclass
 from .. import record
 from ..fs import FileSystem, write_file, write_unsynced
 from ..handles import Handles
 from . import sidecar
-from .block import Block
+from .block import Block, BlockWrite
 from .ownership import sidecar_path
-
-
-@dataclass(slots=True)
-class BlockWrite:
-    """Bytes for one block file. `header` is set if the file must be created first."""
-
-    block: Block
-    offset: int
-    data: bytes
-    end: int
-    header: bytes = b""
 
 
 @dataclass(slots=True)
@@ -43,6 +32,9 @@ def erasure(block: Block, offset: int, length: int, seq: int, time: int) -> Eras
     return Erasure(block.path, offset, record.encode(record.ERASED, seq, block.seed, time=time, body=body))
 
 
+LITTLE = 1 << 20  # bytes that are written in less than a millisecond, unless the disk is behind
+
+
 class StreamCommit:
     """One commit of a `FileStream`; see `store.stream.Commit`."""
 
@@ -53,6 +45,7 @@ class StreamCommit:
         self.last_seq = last_seq
         self.error: BaseException | None = None
         self.done = False
+        self.little = self.prompt = False
         self.writes: list[BlockWrite] = []
         # Blocks that are sealed now, with their lengths and the stream's subjects at this commit.
         self.sidecars: list[tuple[Block, array[int], list[str]]] = []
@@ -85,9 +78,13 @@ class StreamCommit:
             self._fs.make_directory(self._directory)
             write_file(self._fs, write.block.path, write.header)
         if write.data:
-            with self._handles.pinned(write.block.path) as file:
+            path = write.block.path
+            file = self._handles.pin(path)
+            try:
                 self._fs.write(file, write.data, write.offset)
                 self._fs.sync(file)
+            finally:
+                self._handles.unpin(path)
 
 
 def leave_sidecar(fs: FileSystem, block: Block, lengths: "array[int]", names: Sequence[str]) -> None:

@@ -27,12 +27,12 @@ _U64 = Struct("<Q")
 
 def choose_run(blocks: Sequence[Block], block_size: int) -> list[Block]:
     """Return neighbouring sealed blocks to rewrite as one. Empty if there is nothing to gain."""
-    for place, block in enumerate(blocks[:-1]):
+    for index, block in enumerate(blocks[:-1]):
         if block.damaged or not block.created:
             continue
         wasteful = block.dead_size * 2 >= block.end and block.dead_size > record.FIXED * 2
         run, size = [block], _needed(block)
-        for following in blocks[place + 1 : -1]:
+        for following in blocks[index + 1 : -1]:
             size += _needed(following)
             follows = following.header.number == run[-1].header.until + 1  # a gap means that a block is lost
             if following.damaged or not following.created or not follows or size > block_size // 2:
@@ -53,12 +53,12 @@ def _needed_tombs(run: Sequence[Block], outside: Sequence[Block]) -> "array[int]
     bases = [block.header.last_seq for block in outside]
     for block in run:
         for low, high in zip(block.tombstones[::2], block.tombstones[1::2], strict=True):
-            place = max(bisect_right(bases, low - 1) - 1, 0)
-            while place < len(outside) and bases[place] < high:
-                if _has_removed(outside[place], low, high):
+            index = max(bisect_right(bases, low - 1) - 1, 0)
+            while index < len(outside) and bases[index] < high:
+                if _has_removed(outside[index], low, high):
                     kept.extend((low, high))
                     break
-                place += 1
+                index += 1
     return kept
 
 
@@ -73,6 +73,8 @@ def _has_removed(block: Block, low: int, high: int) -> bool:
 
 class Compaction:
     """One piece of maintenance of a `FileStream`, with the protocol of a commit."""
+
+    little = prompt = False
 
     def __init__(
         self,

@@ -1,22 +1,22 @@
 """The manifest: a second file that records what a stream's newest block is known to hold.
 
-A block cannot show that its end was cut off, nor that it is gone. So each commit, once it is synced,
-overwrites the head of `manifest` with the figures that are then valid. Behind the head it repeats, as DELETE
-records, what the newest block says about removed messages. The manifest is never synced itself. After a power
-cut it may be old or unreadable, which does no harm, because it is needed only where something is damaged.
-What it records is always true.
+A block cannot show that its end was cut off, nor that it is gone. So each commit, once it is synced (on a
+disk that delays syncs: written), overwrites the head of `manifest` with the figures that are then valid.
+Behind the head it repeats, as DELETE records, what the newest block says about removed messages. The manifest
+is never synced itself. After a power cut it may be old or unreadable, which does no harm, because it is
+needed only where something is damaged. What it records is always true.
 
 The sidecars of blocks that are gone or damaged record the same (`sidecar.witness`).
 """
 
 from array import array
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from struct import Struct
 from zlib import crc32
 
+from ...protocol.lazy_dataclass import dataclass
 from .. import record
 from ..fs import FileSystem, read_file
 from ..handles import Handles
@@ -105,10 +105,18 @@ class Manifest:
 
     def _write(self, head: bytes, deletes: bytes, at: int) -> None:
         """Write the file. If the disk refuses, the old one stays."""
-        with suppress(OSError), self._handles.pinned(self.path, create=True) as file:
+        try:
+            file = self._handles.pin(self.path, create=True)
+        except OSError:
+            return
+        try:
             if deletes:
                 self._fs.write(file, deletes, at)
             self._fs.write(file, head, 0)
+        except OSError:
+            return
+        finally:
+            self._handles.unpin(self.path)
 
     def close(self) -> None:
         """Close the file."""

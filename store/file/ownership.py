@@ -1,13 +1,14 @@
-"""Whose files are in a stream's folder. Files of others are set aside before they are believed.
+"""Whose files are in a stream's folder. Files of others are set aside before they are trusted.
 
 A block belongs to the stream if its header has the stream's identity and the number and generation of its
-name, and the manifest knows no other block by them. An index without its block, and the manifest, count only
+name, and the manifest knows no other block by them. A sidecar without its block, and the manifest, count only
 with the stream's identity, because they record removed messages. If nothing in the folder belongs to the
 stream, the whole folder was exchanged, and nothing is touched (`ForeignFilesError`).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ...protocol.lazy_dataclass import dataclass
 from ..fs import FileSystem, read_file, set_aside
 from ..identity import ANYBODY, ForeignFilesError, Identity
 from . import sidecar
@@ -28,13 +29,13 @@ def sidecar_path(path: str) -> str:
     return path[:-4] + ".idx"
 
 
-def place_of(name: str) -> tuple[int, int] | None:
+def parse_block_name(name: str) -> tuple[int, int] | None:
     """Return number and generation from the name of a block file or sidecar."""
     number, _, generation = name[:-4].partition("-")
     if not name.endswith((".blk", ".idx")) or not number.isdigit() or not generation.isdigit():
         return None
-    place = int(number), int(generation)
-    return place if max(place) < _MOST else None
+    parsed = int(number), int(generation)
+    return parsed if max(parsed) < _MOST else None
 
 
 @dataclass(slots=True)
@@ -103,10 +104,10 @@ def _sort_blocks(
     """Sort the block files into the stream's own and the others. Return whether a header is the stream's."""
     ours = False
     for name in names:
-        place = place_of(name)
-        if place is None or not name.endswith(".blk"):
+        parsed = parse_block_name(name)
+        if parsed is None or not name.endswith(".blk"):
             continue
-        file = _read(fs, f"{directory}/{name}", place)
+        file = _read(fs, f"{directory}/{name}", parsed)
         wrong = _wrong(file, identity, manifest)
         ours = ours or (file.header is not None and wrong != _FOREIGN)
         if wrong:
@@ -154,19 +155,19 @@ def first_unused(fs: FileSystem, directory: str) -> int:
 
     Raises OSError.
     """
-    numbers = [place[0] for name in fs.names(directory) if (place := place_of(name)) is not None]
+    numbers = [parsed[0] for name in fs.names(directory) if (parsed := parse_block_name(name)) is not None]
     if numbers or fs.exists(f"{directory}/{NAME}"):
         manifest, _ = read_manifest(fs, directory)
         return max([*numbers, 0 if manifest is None else manifest.number]) + 1
     return 0
 
 
-def _read(fs: FileSystem, path: str, place: tuple[int, int]) -> BlockFile:
+def _read(fs: FileSystem, path: str, parsed: tuple[int, int]) -> BlockFile:
     file = fs.open(path)
     try:
         first = fs.read(file, HEADER_SIZE, 0)
         return BlockFile(
-            path, *place, BlockHeader.decode(first), BlockHeader.has_both_copies(first), fs.size(file)
+            path, *parsed, BlockHeader.decode(first), BlockHeader.has_both_copies(first), fs.size(file)
         )
     finally:
         fs.close(file)

@@ -3,7 +3,6 @@
 from collections import deque
 from errno import EIO
 
-from ..fs import FileSystem
 from ..handles import Handles
 from .block import Block
 
@@ -17,11 +16,10 @@ class BlockReader:
     It keeps at most `_KEPT` stretches of `AHEAD` bytes, or of one large record.
     """
 
-    def __init__(self, fs: FileSystem, handles: Handles) -> None:
-        self._fs = fs
+    def __init__(self, handles: Handles) -> None:
         self._handles = handles
         self._stretches: deque[tuple[Block, int, bytes]] = deque(maxlen=_KEPT)
-        self._expected: deque[tuple[Block, int]] = deque(maxlen=2 * _KEPT)
+        self._expected: dict[tuple[Block, int], None] = {}  # where readers that continue would read next
 
     def read(self, block: Block, offset: int, length: int) -> bytes:
         """Read `length` bytes of a block, or fewer if the file ends before.
@@ -29,43 +27,51 @@ class BlockReader:
         Bytes that the disk can no longer read (EIO) count as missing. Other errors raise OSError.
         """
         end = offset + length
-        for held, start, data in self._stretches:
-            if held is block and start <= offset and end <= start + len(data):
+        for owner, start, data in self._stretches:
+            if owner is block and start <= offset and end <= start + len(data):
                 return data[offset - start : end - start]
         size = length
-        for place, (held, expected) in enumerate(self._expected):
-            if held is block and expected == offset:
-                size = max(length, min(AHEAD, block.synced - offset))
-                del self._expected[place]
-                break
+        if self._continues(block, offset):
+            size = max(length, min(AHEAD, block.synced - offset))
         data = self._fetch(block, offset, size)
         if size > length:
             self._stretches.append((block, offset, data))
-            self._expected.append((block, offset + len(data)))
-        else:
-            self._expected.append((block, end))
-        return data[:length]
+            self._expect(block, offset + len(data))
+            return data[:length]
+        self._expect(block, end)
+        return data
 
     def stretch(self, block: Block, offset: int, length: int, wanted: int) -> bytes:
         """Read at least `length` bytes, if the file has them, and about `wanted`, or what is kept already.
 
         As with `read`, bytes that the disk can no longer read count as missing.
         """
-        for held, start, data in self._stretches:
-            if held is block and start <= offset and offset + length <= start + len(data):
+        for owner, start, data in self._stretches:
+            if owner is block and start <= offset and offset + length <= start + len(data):
                 return data[offset - start :]
-        if (block, offset) in self._expected:
-            self._expected.remove((block, offset))
+        if self._continues(block, offset):
             wanted = block.synced - offset
         data = self._fetch(block, offset, max(length, min(AHEAD, wanted)))
         self._stretches.append((block, offset, data))
-        self._expected.append((block, offset + len(data)))
+        self._expect(block, offset + len(data))
         return data
+
+    def _continues(self, block: Block, offset: int) -> bool:
+        """Return whether a reader goes on here, which is then no longer expected."""
+        if (block, offset) not in self._expected:
+            return False
+        del self._expected[block, offset]
+        return True
+
+    def _expect(self, block: Block, offset: int) -> None:
+        expected = self._expected
+        if len(expected) >= 2 * _KEPT:
+            del expected[next(iter(expected))]
+        expected[block, offset] = None
 
     def _fetch(self, block: Block, offset: int, size: int) -> bytes:
         try:
-            with self._handles.pinned(block.path) as file:
-                return self._fs.read(file, size, offset)
+            return self._handles.read(block.path, size, offset)
         except OSError as error:
             if error.errno == EIO:
                 return b""
@@ -76,4 +82,4 @@ class BlockReader:
         for stretch in [one for one in self._stretches if one[0] is block]:
             self._stretches.remove(stretch)
         for expected in [one for one in self._expected if one[0] is block]:
-            self._expected.remove(expected)
+            del self._expected[expected]

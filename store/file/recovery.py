@@ -10,9 +10,10 @@ messages were removed (`Witness`). So no sequence is used twice, and deleted mes
 
 from array import array
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import compress
 
+from ...protocol.lazy_dataclass import dataclass
 from .. import record
 from ..fs import FileSystem, read_file, set_aside, write_file
 from ..identity import ANYBODY, Identity
@@ -23,7 +24,7 @@ from .block import LENGTH, Block, accounted
 from .header import HEADER_SIZE, BlockHeader
 from .manifest import NAME as MANIFEST
 from .manifest import Witness
-from .ownership import OwnFiles, block_path, own_files, place_of, set_foreign_aside, sidecar_path
+from .ownership import OwnFiles, block_path, own_files, parse_block_name, set_foreign_aside, sidecar_path
 from .scan import BlockScan, last_commit, scan
 from .sidecar import BlockIndex
 
@@ -90,8 +91,8 @@ def recover(
     if cut_to_last_commit and not found.cut:
         _cut_back(fs, files, found, witnesses)
     indexes = [
-        _open_block(fs, file, files[place + 1] if place + 1 < len(files) else None, found, witnesses)
-        for place, file in enumerate(files)
+        _open_block(fs, file, files[position + 1] if position + 1 < len(files) else None, found, witnesses)
+        for position, file in enumerate(files)
     ]
     _read_witnesses(witnesses, [index.block for index in indexes], found)
     for index in indexes:
@@ -99,8 +100,8 @@ def recover(
         found.floor = max(found.floor, block.state_floor)
         found.reach(max(block.state_last, block.last_row_seq), block.state_time)
         found.blocks.append(block)
-    for place in range(len(files)):
-        _note_missing(place, files[place], indexes, found)
+    for position in range(len(files)):
+        _note_missing(position, files[position], indexes, found)
     end = max(found.blocks[-1].last_row_seq, found.blocks[-1].state_last) if found.blocks else 0
     if found.last_seq > end:
         # The last block or its end is gone. What it held is lost, and its sequences are not used again.
@@ -128,8 +129,8 @@ def _note_losses(found: RecoveredStream) -> None:
             highs.append(high)
 
     def needed(seq: int) -> bool:
-        place = bisect_right(lows, seq) - 1
-        removed = place >= 0 and seq <= highs[place]
+        index = bisect_right(lows, seq) - 1
+        removed = index >= 0 and seq <= highs[index]
         return seq >= found.floor and not removed and seq not in found.index.live
 
     for block, where, were_there in found.damage:
@@ -162,8 +163,8 @@ def _files(fs: FileSystem, directory: str, found: RecoveredStream, own: OwnFiles
             files.append(_File(path, header, block.size))
     found.next_number = max([*newest, *(file.header.until for file in files)], default=0) + 1
     for name in fs.names(directory):
-        place = place_of(name)
-        if name.endswith(".tmp") or (place is not None and place[1] < newest.get(place[0], 0)):
+        parsed = parse_block_name(name)
+        if name.endswith(".tmp") or (parsed is not None and parsed[1] < newest.get(parsed[0], 0)):
             fs.remove(f"{directory}/{name}")
     return files
 
@@ -342,9 +343,9 @@ def _write_sidecar(fs: FileSystem, path: str, index: BlockIndex) -> None:
         return  # the block can be scanned again
 
 
-def _note_missing(place: int, file: _File, indexes: list[BlockIndex], found: RecoveredStream) -> None:
+def _note_missing(position: int, file: _File, indexes: list[BlockIndex], found: RecoveredStream) -> None:
     """Report the sequences of a block before this one that is gone or cannot be read."""
-    previous = indexes[place - 1].block if place else None
+    previous = indexes[position - 1].block if position else None
     header = file.header
     if previous is not None and header.number == previous.header.until + 1:
         return
@@ -378,11 +379,11 @@ def _apply_tombstones(found: RecoveredStream) -> None:
     for block in blocks:
         if block.header.last_seq + 1 < found.floor:
             _clear(block, 0, block.row_from(found.floor))
-    place = 0
+    index = 0
     for low, high in sorted(_ranges(found)):
-        while place + 1 < len(blocks) and blocks[place + 1].header.last_seq < low:
-            place += 1
-        at = place
+        while index + 1 < len(blocks) and blocks[index + 1].header.last_seq < low:
+            index += 1
+        at = index
         while at < len(blocks) and blocks[at].header.last_seq < high:
             block = blocks[at]
             _clear(block, block.row_from(low), block.row_from(high + 1))

@@ -1,31 +1,21 @@
 """Reading many consecutive messages of one block, for a consumer that catches up.
 
 It promises the same as reading each message by itself: every record is checked. It ends before the first
-record that is not as it should be, or is still in memory; the caller reads that one by itself. It works in
-columns, since a loop over the records would take twice as long.
+record that is not as it should be, or is still in memory; the caller reads that one by itself.
 """
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
-from itertools import islice, repeat
-from operator import add, eq
-from zlib import crc32
+from collections.abc import Sequence
 
-from .. import record
+from ...native import decode_messages
 from ..message import StoredMessage
 from .block import LENGTH, Block
 from .reader import BlockReader
 
-_MAGIC = record.MAGIC
-_CHECKSUM = 4  # bytes of the checksum, which covers what follows it
-_BEFORE_SUBJECT = record.FIXED - _CHECKSUM
-_unpack_all = record.unpack_all
-_make = tuple.__new__
-
 
 def read_run(
-    reader: BlockReader, block: Block, seqs: Sequence[int], names: Sequence[str], size: int
+    reader: BlockReader, block: Block, seqs: Sequence[int], names: list[str], size: int
 ) -> list[StoredMessage]:
     """Read the first of the messages `seqs` of a block: those in its file, as many as one stretch holds.
 
@@ -34,54 +24,17 @@ def read_run(
     rows = _rows(block, seqs)
     if not len(rows):
         return []
-    offsets = _taken(block.offsets, rows)
+    offsets, lengths = _taken(block.offsets, rows), _taken(block.lengths, rows)
     start = offsets[0]
-    lengths = [flagged & LENGTH for flagged in _taken(block.lengths, rows)]
     count = bisect_left(offsets, start + size, 1)
-    data = reader.stretch(block, start, lengths[0], offsets[count - 1] + lengths[count - 1] - start)
-    count = bisect_right(offsets, start + len(data), 0, count)
-    if count and offsets[count - 1] + lengths[count - 1] > start + len(data):
-        count -= 1
+    wanted = offsets[count - 1] + (lengths[count - 1] & LENGTH) - start
+    data = reader.stretch(block, start, lengths[0] & LENGTH, wanted)
+    count = bisect_left(offsets, start + len(data), 0, count)  # those that begin in it
     if not count:
         return []
-    places = [offset - start for offset in offsets[:count]]
-    subjects = map(names.__getitem__, _taken(block.subjects, rows[:count]))
-    return _decode(data, block.seed, places, lengths[:count], seqs[:count], subjects)
-
-
-def _decode(
-    data: bytes,
-    seed: int,
-    places: Sequence[int],
-    lengths: Sequence[int],
-    seqs: Sequence[int],
-    subjects: Iterable[str],
-) -> list[StoredMessage]:
-    """Return messages for the records at these places, up to the first that is not as it should be."""
-    fields = map(_unpack_all, repeat(data), places)
-    checksums, magics, _, keys, wholes, headers, numbers, times = zip(*fields, strict=True)
-    bounds = zip(places, lengths, strict=True)
-    checked = [data[place + _CHECKSUM : place + length] for place, length in bounds]
-    sums = tuple(map(crc32, checked, repeat(seed)))
-    good = _agreeing(
-        (checksums, wholes, numbers, magics),
-        (sums, tuple(lengths), tuple(seqs), (_MAGIC,) * len(sums)),
-    )
-    starts: Iterable[int] = [_BEFORE_SUBJECT + key for key in keys]
-    blocks: Iterable[bytes] = repeat(b"")
-    if any(headers):
-        blocks = [one[at : at + size] for one, at, size in zip(checked, starts, headers, strict=True)]
-        starts = map(add, starts, headers)
-    bodies = [one[at:] for one, at in zip(checked, starts, strict=True)]
-    columns = zip(seqs, subjects, blocks, bodies, times, strict=False)
-    return list(map(_make, repeat(StoredMessage), islice(columns, good)))
-
-
-def _agreeing(said: tuple[tuple[int, ...], ...], true: tuple[tuple[int, ...], ...]) -> int:
-    """Return how many rows of the columns are equal before the first that is not."""
-    if said == true:
-        return len(true[0])
-    return [*map(eq, zip(*said, strict=True), zip(*true, strict=True)), False].index(False)
+    numbers = _taken(block.subjects, rows[:count])
+    columns = offsets[:count], lengths[:count], numbers
+    return decode_messages(StoredMessage, data, start, block.seed, seqs[:count], *columns, names)
 
 
 def _rows(block: Block, seqs: Sequence[int]) -> Sequence[int]:
@@ -99,7 +52,7 @@ def _rows(block: Block, seqs: Sequence[int]) -> Sequence[int]:
     return rows[: bisect_left(rows, block.tail_row)]
 
 
-def _taken(column: "array[int]", rows: Sequence[int]) -> Sequence[int]:
+def _taken(column: "array[int]", rows: Sequence[int]) -> "array[int]":
     if isinstance(rows, range):
         return column[rows[0] : rows[-1] + 1]
-    return [column[row] for row in rows]
+    return array(column.typecode, [column[row] for row in rows])

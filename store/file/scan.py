@@ -1,14 +1,16 @@
 """Reading a whole block: what is in it, what is damaged, and where a write was cut short.
 
-A commit ends with a COMMIT record, and the next one begins only after it was synced. So an invalid record
-before the last COMMIT of the stream's last block, or anywhere in an earlier block, is damage. After the last
-COMMIT it is a write that never ended, whose messages nobody knows of.
+A commit ends with a COMMIT record, and the next one begins only after it was synced (on a disk that delays
+syncs: written). So an invalid record before the last COMMIT of the stream's last block, or anywhere in an
+earlier block, is damage. After the last COMMIT it is a write that never ended, whose messages nobody knows
+of.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from struct import Struct
 from zlib import crc32
 
+from ...protocol.lazy_dataclass import dataclass
 from .. import record
 from ..indexed import MOST_NAMED
 from .block import HAS_HEADER, Block

@@ -8,12 +8,12 @@ itself is gone or damaged, its sidecar still records what it was (`witness`). Co
 import sys
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from struct import Struct
 from typing import NamedTuple
 from zlib import crc32
 
+from ...protocol.lazy_dataclass import dataclass
 from ..record import pairs_from_bytes
 from .block import Block
 from .header import BlockHeader

@@ -13,7 +13,7 @@ from contextlib import suppress
 from struct import Struct
 from zlib import crc32
 
-from ...native import encode_messages
+from ...native import decode_message, encode_messages
 from .. import record
 from ..errors import Damaged, StoreClosed, StoreError, StoreFailed
 from ..fs import Disk, FileSystem
@@ -24,7 +24,7 @@ from ..message import StoredMessage
 from ..stream import Commit
 from ..subjects import Heap
 from .block import HAS_HEADER, LENGTH, Block
-from .commit import BlockWrite, StreamCommit, erasure, leave_sidecar
+from .commit import LITTLE, StreamCommit, erasure, leave_sidecar
 from .compaction import Compaction, choose_run
 from .header import HEADER_SIZE, BlockHeader, make_seed
 from .manifest import Manifest, delete_records
@@ -41,7 +41,7 @@ _U64 = Struct("<Q")
 
 # Module constants, because they are looked up once per message.
 _pack_fields, _pack_checksum = record.pack_fields, record.pack_checksum
-_unpack_all, _read_fields = record.unpack_all, record.read_fields
+_unpack_all = record.unpack_all
 _MAGIC, _MESSAGE, _FIXED = record.MAGIC, record.MESSAGE, record.FIXED
 
 
@@ -74,7 +74,7 @@ class FileStream(IndexedStream):
         self._own_handles = handles is None
         self._handles = Handles(self._fs, 8) if handles is None else handles
         self._block_size = block_size
-        self._reader = BlockReader(self._fs, self._handles)
+        self._reader = BlockReader(self._handles)
         self.on_damage = on_damage
         self._refusal: StoreError | None = None
         self._commit: StreamCommit | None = None
@@ -124,7 +124,7 @@ class FileStream(IndexedStream):
         head = _pack_fields(_MAGIC, _MESSAGE, len(key), length, header_size, seq, time) + key + header
         data = _pack_checksum(crc32(body, crc32(head, block.seed))) + head + body  # copies the body once
         if block.sparse is not None or seq != block.first + len(offsets):
-            block.place(seq)
+            block.make_sparse(seq)
             if block.sparse is not None:
                 block.sparse.append(seq)
         block.pending.append(data)
@@ -151,14 +151,14 @@ class FileStream(IndexedStream):
         """Store messages (subject, header, body), and return the sequence of the first."""
         block = self._active
         first, rows = self.last_seq + 1, len(block.offsets)
-        records, offsets, lengths = encode_messages(messages, first, time, block.seed, block.end)
+        records, offsets, lengths, headed = encode_messages(messages, first, time, block.seed, block.end)
         fits = offsets[-1] < self._block_size and rows + len(messages) <= BLOCK_ROWS
         if self._refusal is not None or not fits or block.sparse is not None or first != block.first + rows:
             for message in messages:
                 self.append(*message, time)
             return first
         numbers = self._index.add_each(messages, first)
-        self.bytes += block.add_records(records, offsets, lengths, numbers, time)
+        self.bytes += block.add_records(records, offsets, lengths, headed, numbers, time)
         self.last_seq = first + len(messages) - 1
         self.last_time = time
         return first
@@ -176,13 +176,13 @@ class FileStream(IndexedStream):
             self.last_seq = last_seq
             self._skipped = True
 
-    def account_for(self, last_seq: int) -> None:
+    def mark_used(self, last_seq: int) -> None:
         """Consume sequences that are known to have been used, and report their messages as lost."""
         self._check_open()
         if last_seq > self.last_seq:
             sealed, before = self._active, self._active.state_last
             self._next_number += 1  # the gap makes the next opening report the loss, too
-            super().account_for(last_seq)
+            super().mark_used(last_seq)
             self._roll()
             sealed.state_last = before
 
@@ -219,19 +219,17 @@ class FileStream(IndexedStream):
 
     def _load(self, seq: int) -> StoredMessage:
         block, row = self._find(seq)
+        name = self._index.names[block.subjects[row]]
         if row >= block.tail_row:
             data = block.tail[row - block.tail_row]
             _, _, _, subject, _, header, _, time = _unpack_all(data)
-        else:
-            data = self._reader.read(block, block.offsets[row], block.lengths[row] & LENGTH)
-            fields = _read_fields(data, block.seed)
-            if fields is None or fields[2] != seq:
-                raise self._found_damaged(seq, block, row)
-            subject, header, _, time = fields
-        body = _FIXED + subject + header
-        return StoredMessage(
-            seq, self._index.names[block.subjects[row]], data[_FIXED + subject : body], data[body:], time
-        )
+            body = _FIXED + subject + header
+            return StoredMessage(seq, name, data[_FIXED + subject : body], data[body:], time)
+        data = self._reader.read(block, block.offsets[row], block.lengths[row] & LENGTH)
+        message = decode_message(StoredMessage, data, block.seed, seq, name)
+        if message is None:
+            raise self._found_damaged(seq, block, row)
+        return message
 
     def _load_run(self, seqs: Sequence[int], size: int, found: list[StoredMessage]) -> None:
         while len(found) < len(seqs) and size > 0:
@@ -246,7 +244,7 @@ class FileStream(IndexedStream):
     def _found_damaged(self, seq: int, block: Block, row: int) -> Damaged:
         """Remove an unreadable message from the index, and report it from now on."""
         where = f"{block.path} at {block.offsets[row]}"
-        self.bytes -= block.kill(row)
+        self.bytes -= block.mark_removed(row)
         self._index.discard(block.subjects[row], seq)
         block.damaged = True
         self._lost[seq] = where
@@ -292,7 +290,7 @@ class FileStream(IndexedStream):
                 block.tail[row - block.tail_row] = b""
             if self._compaction is not None:
                 self._compaction.cancelled = True
-        size = block.kill(row)
+        size = block.mark_removed(row)
         self._index.discard(number, seq)
         self.bytes -= size
         self._deletes.append(seq)
@@ -307,13 +305,13 @@ class FileStream(IndexedStream):
         for block in self._blocks:
             if block.header.last_seq + 1 >= seq:
                 break
-            self.bytes -= block.kill_before(seq)
+            self.bytes -= block.mark_removed_before(seq)
         self._index.drop_before(seq)
 
     def _forget_all_but(self, kept: list[int]) -> list[Heap]:
         rows = [(seq, self._subject_of(seq)) for seq in kept]
         for block in self._blocks:
-            self.bytes -= block.kill_before(kept[0] if kept else self.last_seq + 1)
+            self.bytes -= block.mark_removed_before(kept[0] if kept else self.last_seq + 1)
         remains = self._index.clear()
         for seq, subject in rows:
             block, row = self._find(seq)
@@ -355,29 +353,28 @@ class FileStream(IndexedStream):
             return None
         commit = StreamCommit(self._fs, self._handles, self.directory, self.last_seq)
         if active.pending or noted:
-            note, time = self.note, self.last_time
-            end = record.encode(record.COMMIT, self.last_seq, active.seed, time=time, body=note)
-            active.add_pending(end)
+            seq, time, note = self.last_seq, self.last_time, self.note
+            end = record.encode(record.COMMIT, seq, active.seed, time=time, body=note)
+            active.pending.append(end)
+            active.end += len(end)
             active.dead_size += len(end) if note else 0
             active.state_last, active.state_time = self.last_seq, self.last_time
         for block in self._sealed:
-            self._take(block, commit)
+            commit.writes.append(block.take())
             if not block.damaged:  # with a sidecar, its damage would be forgotten
                 commit.sidecars.append((block, block.lengths[:], self._index.names[:]))
         self._sealed = []
+        commit.little = not (commit.writes or self._erasures or removals)
         if active.pending or not active.created:
-            self._take(active, commit)
+            commit.writes.append(write := active.take())
+            commit.little = commit.little and not write.header and len(write.data) <= LITTLE
         commit.note = self._manifest.note(active, deletes, self.last_seq, self.last_time)
         if self._erasures:
             commit.erasures, self._erasures = [erasure(*one) for one in self._erasures], []
         commit.removals = removals
+        commit.prompt = commit.little and self._fs.delays_sync
         self._commit = commit
         return commit
-
-    def _take(self, block: Block, commit: StreamCommit) -> None:
-        header = b"" if block.created else block.header.encode()
-        commit.writes.append(BlockWrite(block, block.taken, block.take(), block.end, header))
-        block.created = True
 
     def _add_deletes(self, pairs: "array[int]") -> "array[int]":
         """Record removed ranges."""
@@ -446,8 +443,8 @@ class FileStream(IndexedStream):
         if compaction is not self._compaction:
             raise ValueError("not this stream's maintenance")
         self._compaction = None
-        place = self._blocks.index(compaction.run_of[0]) if compaction.run_of[0] in self._blocks else -1
-        if not compaction.done or compaction.cancelled or place < 0:
+        index = self._blocks.index(compaction.run_of[0]) if compaction.run_of[0] in self._blocks else -1
+        if not compaction.done or compaction.cancelled or index < 0:
             compaction.discard()
             if compaction.damaged and compaction.damaged in self._index.live:
                 self.next((), compaction.damaged)
@@ -456,8 +453,8 @@ class FileStream(IndexedStream):
         count = len(compaction.run_of)
         for block in compaction.run_of:
             self._reader.forget(block)
-        self._blocks[place : place + count] = [replacement]
-        self._bases[place : place + count] = [replacement.header.last_seq]
+        self._blocks[index : index + count] = [replacement]
+        self._bases[index : index + count] = [replacement.header.last_seq]
         compaction.remove_old()
 
     # -- closing

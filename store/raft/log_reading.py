@@ -6,8 +6,9 @@ so it is not a loss. Anything else that cannot be read is one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ...protocol.lazy_dataclass import dataclass
 from ..errors import Damaged
 from ..fs import FileSystem, read_file
 from .segment import HEADER_SIZE, LogRecord, SegmentHeader, read_header, scan
@@ -62,9 +63,9 @@ def read(fs: FileSystem, path: str, mark: SyncMark) -> LogReading:
     if not present or mark.number > present[-1]:  # segments before the first were compacted away
         reading.lost = f"{path}: log.{mark.number or 1} is missing"
         return reading
-    for place, number in enumerate(present):
-        if place and number != present[place - 1] + 1:
-            reading.lost = f"{path}: log.{present[place - 1] + 1} is missing"
+    for index, number in enumerate(present):
+        if index and number != present[index - 1] + 1:
+            reading.lost = f"{path}: log.{present[index - 1] + 1} is missing"
             return reading
         newest = number == present[-1]
         synced = mark.length if mark.number == number else 0

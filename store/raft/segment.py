@@ -87,24 +87,24 @@ class SegmentScan(NamedTuple):
 def scan(data: bytes, number: int) -> SegmentScan:
     """Read the records of a segment up to the first that is damaged or incomplete."""
     records: list[tuple[int, LogRecord]] = []
-    place, size = HEADER_SIZE, len(data)
-    while place < size:
-        record = _record(data, place)
+    position, size = HEADER_SIZE, len(data)
+    while position < size:
+        record = _record(data, position)
         if record is None:
-            damage = f"log.{number}: the record at byte {place} is damaged or cut off"
-            return SegmentScan(records, place, damage, torn=not _write_follows(data, place + 1))
+            damage = f"log.{number}: the record at byte {position} is damaged or cut off"
+            return SegmentScan(records, position, damage, torn=not _write_follows(data, position + 1))
         index, length, (term, kind, body) = record
         records.append((index, LogRecord(term, kind & ~_FIRST, body)))
-        place += _RECORD.size + length
-    return SegmentScan(records, place, "")
+        position += _RECORD.size + length
+    return SegmentScan(records, position, "")
 
 
-def _record(data: bytes, place: int) -> tuple[int, int, LogRecord] | None:
-    """Return (index, length, record) at a place, None if there is no intact one."""
-    start = place + _RECORD.size
+def _record(data: bytes, position: int) -> tuple[int, int, LogRecord] | None:
+    """Return (index, length, record) at a position, None if there is no intact one."""
+    start = position + _RECORD.size
     if start > len(data):
         return None
-    length, checksum, kind, index, term = _RECORD.unpack_from(data, place)
+    length, checksum, kind, index, term = _RECORD.unpack_from(data, position)
     if start + length > len(data):
         return None
     body = data[start : start + length]
@@ -113,12 +113,12 @@ def _record(data: bytes, place: int) -> tuple[int, int, LogRecord] | None:
     return index, length, LogRecord(term, kind, body)
 
 
-def _write_follows(data: bytes, place: int) -> bool:
-    """Return whether the first record of another write begins at `place` or later."""
-    end = min(len(data), place + _SEARCHED)
+def _write_follows(data: bytes, position: int) -> bool:
+    """Return whether the first record of another write begins at `position` or later."""
+    end = min(len(data), position + _SEARCHED)
     offset = 8  # offset of the kind in a record
     for byte in range(_FIRST, _FIRST + _KINDS):
-        at = data.find(byte, place + offset, end)
+        at = data.find(byte, position + offset, end)
         while at >= 0:
             if _record(data, at - offset) is not None:
                 return True

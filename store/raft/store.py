@@ -13,8 +13,8 @@ After an OSError from `write` or `compact` nothing more is written, because nobo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ...protocol.lazy_dataclass import dataclass
 from ..copies import COPY
 from ..errors import Damaged, NotFound
 from ..fs import FileSystem, write_file

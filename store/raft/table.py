@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import struct
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 from zlib import crc32
 
+from ...protocol.lazy_dataclass import dataclass
 from ..copies import read_copies, write_copies
 from ..errors import Damaged, NotFound
 from ..fs import FileSystem, read_file, write_file

@@ -7,6 +7,7 @@ from pyjs.benchmarks import applications, traffic
 from pyjs.benchmarks.applications import Case
 
 _FILES = "max_mem: 64M"
+_READ_BY = ("subject", "last", "sequence")
 
 
 def test_no_message_is_like_the_one_before():
@@ -36,8 +37,9 @@ def test_frames_are_as_long_as_they_say():
         (Case("", "stored", {"count": 200, "window": 50}, _FILES, _FILES), False),
         (Case("", "stored", {"count": 200, "window": 1, "clients": 8}, _FILES, _FILES), True),
         (Case("", "pulled", {"count": 400}, _FILES, _FILES), False),
+        *((Case("", "got", {"count": 200, "by": by, "keys": 50}, _FILES, _FILES), False) for by in _READ_BY),
     ],
-    ids=["core", "across", "requests", "stored", "awaited", "pulled"],
+    ids=["core", "across", "requests", "stored", "awaited", "pulled", *_READ_BY],
 )
 def test_scenarios_measure_both_servers(name, case, latencies):
     measured = applications.measure(case, name)

@@ -41,6 +41,7 @@ def tables(make: st.DrawFn) -> Any:
             wide=make(st.booleans()),
             optional=make(st.booleans()),
             same=make(st.booleans()),
+            main=make(st.booleans()),
         )
         for place in range(make(st.integers(1, 9)))
     )
@@ -203,9 +204,9 @@ def test_a_name_from_elsewhere_cannot_move_the_cursor() -> None:
 def test_a_template_reaches_fields_and_nothing_else() -> None:
     record = {"name": "A", "state": {"bytes": 2048, "ts": ""}, "subjects": ["a.>", "b"], "on": True}
     fill = formats.templated
-    assert fill(r"{name}\t{state.bytes:size}", [record]) == "A\t2.0 KiB"
-    assert fill("{subjects.1} {subjects} {on} {name:>3}|{state.ts}", [record]) == "b a.>,b true   A|"
-    assert fill("{state}", [record]) == '{"bytes":2048,"ts":""}'
+    assert fill(r"{name}\t{state.bytes:size}", [record]) == ["A\t2.0 KiB"]
+    assert fill("{subjects.1} {subjects} {on} {name:>3}|{state.ts}", [record]) == ["b a.>,b true   A|"]
+    assert fill("{state}", [record]) == ['{"bytes":2048,"ts":""}']
     for wrong in ("{name.__class__}", "{", "{state.bytes:zz}"):
         with pytest.raises(UsageError):
             fill(wrong, [record])
@@ -221,3 +222,22 @@ def test_markdown_keeps_its_columns() -> None:
         formats.as_markdown(table.texts(wide=True))
         == "# T\n\n| Name | Note |\n| --- | --- |\n| a\\|b | x y |"
     )
+
+
+def test_the_main_column_is_shortened_last() -> None:
+    table = Table(
+        "results",
+        "",
+        (
+            Column("name", "Name", NAME),
+            Column("folder", "Folder", NAME),
+            Column("size", "Size", BYTES),
+            Column("result", "Result", TEXT, main=True),
+        ),
+    )
+    result = "58,000 messages as in the Stream"
+    grid = table.of([{"name": "N" * 30, "folder": "f" * 40, "size": 5, "result": result}]).texts(wide=False)
+    for width in (50, 60, 80, 100, 140):
+        assert f"│ {result} │" in draw(grid, width), width
+    assert "… -o wide also shows Folder, Size" in draw(grid, 50)
+    assert "│ 58,000 messages as… │" in draw(grid, 36)

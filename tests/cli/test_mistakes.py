@@ -34,6 +34,14 @@ def test_a_subject_that_only_the_client_validates(at_server: Cli) -> None:
     assert result.err.strip() == "pyjs: error: nats: invalid subject"
 
 
+def test_json_that_is_nested_too_deeply(tmp_path: Path) -> None:
+    (tmp_path / "deep.json").write_text('{"name":"S","x":' + "[" * 100_000)
+    for words in (("audit", "analyze", "--load"), ("errors", "validate")):
+        result = Cli(tmp_path).run(*words, "deep.json")
+        assert (result.code, result.out) == (1, "")
+        assert "pyjs: error: what was read is nested too deeply" in result.err
+
+
 def test_a_flush_that_was_cut_short_leaves_the_connection_alive(
     serve: Callable[[str], ServerProcess],
 ) -> None:

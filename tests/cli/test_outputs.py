@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -48,11 +49,17 @@ OF_ACCOUNT = (
     "consumer info ORDERS C",
     "consumer state ORDERS C",
     "context ls",
+    "audit checks",
+    "schema search",
     "rtt 1",
+    "account info",
+    "account report connections",
+    "account report statistics",
 )
 OF_SYSTEM = (
     "server list",
     "server info",
+    "server ping",
     "server account info APP",
     "server report jetstream",
     "server report jetstream --leaders",
@@ -61,13 +68,42 @@ OF_SYSTEM = (
     "server report accounts APP",
     "server report cpu",
     "server report mem",
+    "server report downgrade 0",
     "server report health",
+    "server stream-check",
+    "server consumer-check",
     "server report routes",
     "server report gateways",
     "server report leafnodes",
 )
 
 
+OF_FOLDERS = (
+    "auth operator info OP",
+    "auth operator list",
+    "auth operator keys list",
+    "auth account info A",
+    "auth account ls",
+    "auth account keys info A clerk",
+    "auth account keys ls A",
+    "auth account exports info x A",
+    "auth account exports ls A",
+    "auth account imports info x SYSTEM",
+    "auth account imports ls SYSTEM",
+    "auth account mappings info A a",
+    "auth account mappings ls A",
+    "auth user info ann A",
+    "auth user ls A",
+)
+MADE_THERE = (
+    "auth operator add OP",
+    "auth account add A --defaults",
+    "auth account keys add A clerk",
+    "auth account exports add x x A",
+    "auth account imports add x x SYSTEM --source A",
+    "auth account mappings add A a b",
+    "auth user add ann A --defaults",
+)
 NOTHING_THERE = ("server report routes", "server report gateways", "server report leafnodes")
 
 
@@ -100,7 +136,9 @@ def mistakes(value: Any, schema: Any, path: str = "") -> list[str]:
     """What is wrong with a value, for the part of JSON Schema that is used."""
     if "anyOf" in schema:
         return min((mistakes(value, each, path) for each in schema["anyOf"]), key=len)
-    kind: str = schema["type"]
+    kind, *null = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    if value is None and null:
+        return []
     if not is_a(value, kind):
         return [f"{path}: {value!r} is no {kind}"]
     if kind == "array":
@@ -142,6 +180,40 @@ def test_what_is_printed_is_what_the_schema_says(
         document = json.loads(filled(line, "--output", "json"))
         assert mistakes(document, schemas[command_of(line, schemas)]) == [], line
         assert document or line in NOTHING_THERE, line
+
+
+def test_what_is_printed_of_dead_letters_is_what_the_schema_says(
+    filled: Callable[..., str], schemas: dict[str, Any]
+) -> None:
+    try:
+        for line in (
+            "dlq add COPY",
+            "dlq ls",
+            "dlq ls COPY",
+            "dlq show COPY 1",
+            "dlq replay COPY --all --dry-run",
+            "dlq stop COPY",
+        ):
+            document = json.loads(filled(line, "--output", "json"))
+            assert mistakes(document, schemas[command_of(line, schemas)]) == [], line
+            if line == "dlq add COPY":
+                filled("consumer add COPY C --pull --defaults")
+                filled("consumer next COPY C --term")
+            else:
+                assert document, line
+    finally:
+        filled("consumer rm COPY C --force")
+        filled("dlq rm COPY --force")
+
+
+def test_what_folders_hold_is_printed_as_the_schema_says(tmp_path: Path, schemas: dict[str, Any]) -> None:
+    cli = Cli(tmp_path)
+    for line in MADE_THERE:
+        cli.ok(*line.split())
+    for line in OF_FOLDERS:
+        document = json.loads(cli.ok(*line.split(), "--output", "json"))
+        assert mistakes(document, schemas[command_of(line, schemas)]) == [], line
+        assert document, line
 
 
 @pytest.mark.parametrize("line", ["stream ls", "stream info ORDERS", "stream subjects ORDERS", "context ls"])

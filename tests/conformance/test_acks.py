@@ -79,6 +79,58 @@ def test_acks_of_what_was_never_delivered_are_ignored(js: JetStream, stream: str
     assert (info["num_ack_pending"], info["delivered"]["stream_seq"]) == (1, 1)
 
 
+@pytest.mark.parametrize("retention", ["limits", "workqueue"])
+@pytest.mark.parametrize("long", [False, True])
+def test_acks_that_come_together_count_each(js: JetStream, unique: str, retention: str, long: bool) -> None:
+    js.create(unique, retention=retention)
+    js.fill(unique, 90)
+    js.consumer(unique, "C")
+    messages = take(js, unique, 80)
+    subjects = [message.reply for message in messages]
+    longer = [subject.replace("$JS.ACK.", "$JS.ACK._.szMpdrwD.", 1) for subject in subjects]
+    if long:
+        subjects, longer = longer, subjects
+    js.wire.request(subjects[0], "+ACK")
+    inbox, sent, naks, answers = js.wire.inbox(), [], set(), []
+    for number, subject in enumerate(subjects[1:], 2):
+        if number % 20 == 0:
+            subject = longer[number - 1]
+        if number % 19 == 0:
+            naks.add(number)
+        if number % 7 == 0:
+            answers.append(number)
+        reply = f" {inbox}" if number % 7 == 0 else ""
+        body = "-NAK" if number in naks else ("+ACK", "+OK", "")[number % 3]
+        sent.append(f"PUB {subject}{reply} {len(body)}\r\n{body}\r\n")
+        if number % 30 == 0:  # never delivered
+            sent.append(f"PUB $JS.ACK.{unique}.C.1.85.85.1.1 4\r\n+ACK\r\n")
+    js.wire.send("".join(sent))
+    assert [answer.body for answer in js.wire.msgs(len(answers))] == [b""] * len(answers)
+    assert js.wire.sync() == []
+    info = js.consumer_info(unique, "C")
+    assert (info["num_ack_pending"], info["ack_floor"]["stream_seq"]) == (len(naks), min(naks) - 1)
+    kept = 90 if retention == "limits" else 10 + len(naks)
+    assert js.info(unique)["state"]["messages"] == kept
+    again = take(js, unique, len(naks) + 10)
+    assert [int(message.body) for message in again] == [*sorted(naks), *range(81, 91)]
+
+
+@pytest.mark.parametrize("config", [{"ack_policy": "all"}, {"sample_freq": "100%"}])
+def test_acks_that_come_together_are_looked_at_one_by_one(
+    js: JetStream, unique: str, config: dict[str, str]
+) -> None:
+    js.create(unique)
+    js.fill(unique, 40)
+    js.wire.sub(f"$JS.EVENT.METRIC.CONSUMER.ACK.{unique}.C", "metric")
+    js.consumer(unique, "C", **config)
+    messages = take(js, unique, 40)
+    js.ack(messages[0])
+    some = messages[4:30:5]
+    js.wire.send("".join(f"PUB {message.reply} 4\r\n+ACK\r\n" for message in some))
+    acked = 30 if config.get("ack_policy") else 1 + len(some)
+    eventually(lambda: js.consumer_info(unique, "C")["num_ack_pending"] == 40 - acked)
+
+
 def test_the_long_form_of_the_ack_subject_is_accepted(js: JetStream, stream: str) -> None:
     js.consumer(stream, "C")
     (message,) = take(js, stream)
@@ -242,6 +294,33 @@ def test_what_was_not_acknowledged_comes_again_after_a_restart(
         assert (info["ack_floor"]["stream_seq"], info["num_ack_pending"]) == (1, 2)
         got = {m.body for m in take(js, unique, 3)}
     assert got == {b"2", b"4", b"5"}
+
+
+@pytest.mark.parametrize("often", [1, 2])
+def test_the_ack_floor_stays_below_what_was_given_up_after_a_restart(
+    launch: Callable[[str], ServerProcess], unique: str, often: int
+) -> None:
+    server = launch(ALONE)
+
+    def given_up() -> bool:
+        js.ask(unique, "C", {"batch": 1, "no_wait": True})  # on nats-server nothing is given up before
+        return bool(js.consumer_info(unique, "C")["num_ack_pending"] == 0)
+
+    with JetStream.of(server) as js:
+        js.create(unique, storage="file")
+        js.fill(unique, 5)
+        js.consumer(unique, "C", ack_wait=SHORT, max_deliver=often)
+        js.ack(take(js, unique, 5)[0])
+        for _ in range(often - 1):
+            take(js, unique, 4)
+        eventually(given_up)
+        assert js.consumer_info(unique, "C")["ack_floor"]["stream_seq"] == 1
+    server.restart()
+    with JetStream.of(server) as js:
+        info = js.consumer_info(unique, "C")
+        floor, delivered = info["ack_floor"], info["delivered"]
+        assert (floor["consumer_seq"], floor["stream_seq"], delivered["stream_seq"]) == (1, 1, 5)
+        assert (info["num_ack_pending"], info["num_redelivered"]) == (0, 0 if often == 1 else 4)
 
 
 def test_nak_and_term_are_reported(js: JetStream, stream: str) -> None:

@@ -39,11 +39,8 @@ def left(js: JetStream, count: int) -> None:
     eventually(lambda: js.state("w")["messages"] == count, seconds=30)
 
 
-@pytest.mark.parametrize("storage", ["memory", "file"])
-def test_each_consumer_has_its_filter(
-    server: ServerProcess, js: JetStream, callbacks: Callbacks, storage: str
-) -> None:
-    js.create("w", subjects=["w.*"], retention="interest", storage=storage)
+def test_each_consumer_has_its_filter(server: ServerProcess, js: JetStream, callbacks: Callbacks) -> None:
+    js.create("w", subjects=["w.*"], retention="interest", storage="file")
     for number in range(CONSUMERS):
         js.consumer("w", f"c{number}", filter_subject=f"w.{number}")
     with callbacks.bounded(server):

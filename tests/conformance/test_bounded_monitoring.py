@@ -50,7 +50,7 @@ def fetch(server: ServerProcess, path: str) -> dict[str, Any]:
         return found
 
 
-@pytest.fixture
+@contextlib.contextmanager
 def crowd(server: ServerProcess) -> Iterator[list[Wire]]:
     """Connections with subscriptions."""
     with contextlib.ExitStack() as opened:
@@ -63,26 +63,31 @@ def crowd(server: ServerProcess) -> Iterator[list[Wire]]:
         yield wires
 
 
-def test_connections(server: ServerProcess, crowd: list[Wire], callbacks: Callbacks) -> None:
-    with callbacks.bounded(server):
-        whole = fetch(server, "/connz?subs=1&limit=5000&auth=1&acc=A")
-        assert len(whole["connections"]) == len(crowd)
-        listed = sum(len(each["subscriptions_list"]) for each in whole["connections"])
-        assert listed == CONNECTIONS * SUBSCRIPTIONS
-        detailed = fetch(server, "/connz?subs=detail&limit=5000&sort=subs&acc=A")
-        assert len(detailed["connections"]) == len(crowd)
-        few = fetch(server, "/connz?limit=3&offset=200&sort=idle&acc=A")
-        assert (few["num_connections"], few["total"]) == (3, CONNECTIONS)
-        subscriptions = fetch(server, "/subsz?subs=1&limit=100000")
-        assert len(subscriptions["subscriptions_list"]) >= CONNECTIONS * SUBSCRIPTIONS
-        assert len(fetch(server, "/accountz")["accounts"]) > 1000
-        assert len(fetch(server, "/accstatz?unused=1")["account_statz"]) > 1000
-        assert fetch(server, "/varz")["connections"] >= CONNECTIONS
+def test_many_connections(server: ServerProcess, callbacks: Callbacks) -> None:
+    with crowd(server) as wires, callbacks.bounded(server):
+        pages(server)
+        services(server, wires)
 
 
-def test_services(server: ServerProcess, crowd: list[Wire], callbacks: Callbacks) -> None:
+def pages(server: ServerProcess) -> None:
+    whole = fetch(server, "/connz?subs=1&limit=5000&auth=1&acc=A")
+    assert len(whole["connections"]) == CONNECTIONS
+    listed = sum(len(each["subscriptions_list"]) for each in whole["connections"])
+    assert listed == CONNECTIONS * SUBSCRIPTIONS
+    detailed = fetch(server, "/connz?subs=detail&limit=5000&sort=subs&acc=A")
+    assert len(detailed["connections"]) == CONNECTIONS
+    few = fetch(server, "/connz?limit=3&offset=200&sort=idle&acc=A")
+    assert (few["num_connections"], few["total"]) == (3, CONNECTIONS)
+    subscriptions = fetch(server, "/subsz?subs=1&limit=100000")
+    assert len(subscriptions["subscriptions_list"]) >= CONNECTIONS * SUBSCRIPTIONS
+    assert len(fetch(server, "/accountz")["accounts"]) > 1000
+    assert len(fetch(server, "/accstatz?unused=1")["account_statz"]) > 1000
+    assert fetch(server, "/varz")["connections"] >= CONNECTIONS
+
+
+def services(server: ServerProcess, crowd: list[Wire]) -> None:
     asked = {"subscriptions": True, "limit": 5000}
-    with server.connect(user="sys", **{"pass": "p"}) as wire, callbacks.bounded(server):
+    with server.connect(user="sys", **{"pass": "p"}) as wire:
         received = wire.request("$SYS.REQ.ACCOUNT.A.CONNZ", asked).json()["data"]
         assert len(received["connections"]) == CONNECTIONS
         found = wire.request("$SYS.REQ.ACCOUNT.A.CONNZ", asked | {"filter_subject": "s.249.7"}).json()["data"]

@@ -41,7 +41,7 @@ def send(js: JetStream, lines: list[bytes]) -> None:
     for first in range(0, len(lines), PIECE):
         js.wire.send(b"".join(lines[first : first + PIECE]))
         came += js.wire.sync()
-    js.wire.held.extend(came)
+    js.wire.unread.extend(came)
 
 
 def pulls(js: JetStream, count: int, **request: object) -> None:

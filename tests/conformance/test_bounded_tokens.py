@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from lib.callbacks import Callbacks
 from lib.eventually import eventually
-from lib.operator_fixture import UPDATE, Deployment, OperatorEnv
+from lib.operator_fixture import UPDATE, Deployment, OperatorAccount, OperatorEnv
 from lib.process import ServerProcess
 from pyjs.keys import KeyPair, KeyRole
 
@@ -123,14 +123,26 @@ def test_a_login_waits_for_a_large_token(
             assert wire.sync() == []
 
 
-def test_a_reload_reads_a_folder_of_many_tokens(measured: Deployment, callbacks: Callbacks) -> None:
-    op = measured
-    folder = op.server.directory / "store" / "jwt"
-    accounts = [op.env.account(f"A{number}") for number in range(1000)]
-    for account in accounts:
-        (folder / f"{account.id}.jwt").write_text(account.token())
-    with callbacks.bounded(op.server):
-        op.server.signal(signal.SIGHUP)
-        eventually(lambda: "Reloaded server configuration" in op.server.log())
-    with accounts[-1].user().connect(op.server) as wire:
+@pytest.fixture(scope="module")
+def tokens() -> tuple[OperatorEnv, dict[str, str], OperatorAccount]:
+    """An operator, the tokens of 1,000 accounts by their ids, and the last of these."""
+    env = OperatorEnv()
+    accounts = [env.account(f"A{number}") for number in range(1000)]
+    return env, {account.id: account.token() for account in accounts}, accounts[-1]
+
+
+def test_a_reload_reads_a_folder_of_many_tokens(
+    tokens: tuple[OperatorEnv, dict[str, str], OperatorAccount],
+    callbacks: Callbacks,
+    launch: Callable[[str], ServerProcess],
+) -> None:
+    env, signed, last = tokens
+    server = launch(env.full(allow_delete=True))
+    folder = server.directory / "store" / "jwt"
+    for name, token in signed.items():
+        (folder / f"{name}.jwt").write_text(token)
+    with callbacks.bounded(server):
+        server.signal(signal.SIGHUP)
+        eventually(lambda: "Reloaded server configuration" in server.log())
+    with last.user().connect(server) as wire:
         assert wire.sync() == []

@@ -238,12 +238,9 @@ def test_a_stream_with_thousands_of_sources(server: ServerProcess, callbacks: Ca
         js.call("STREAM.DELETE.S")
 
 
-@pytest.mark.parametrize("storage", ["file", "memory"])
-def test_a_stream_with_many_consumers_is_deleted(
-    server: ServerProcess, callbacks: Callbacks, storage: str
-) -> None:
+def test_a_stream_with_many_consumers_is_deleted(server: ServerProcess, callbacks: Callbacks) -> None:
     with JetStream.of(server) as js:
-        js.create("S", subjects=["s.>"], storage=storage)
+        js.create("S", subjects=["s.>"], storage="file")
         config = {"inactive_threshold": 60 * SECOND, "mem_storage": True}
         body = json.dumps({"stream_name": "S", "config": config}).encode()
         js.wire.send(b"PUB $JS.API.CONSUMER.CREATE.S %d\r\n%b\r\n" % (len(body), body) * 1000)

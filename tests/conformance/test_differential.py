@@ -64,7 +64,7 @@ class Both:
         self.pair = (one, two)
         self.steps: list[Any] = []
 
-    def tell(self, step: Any, act: Callable[[JetStream], Any], look: bool = False) -> Any:
+    def compare(self, step: Any, act: Callable[[JetStream], Any], look: bool = False) -> Any:
         """Do `act` on both; the answers must be equal (those of a look: soon). Returns the answer."""
         self.steps.append(step)
         reference, pyjs = (timeless(act(js)) for js in self.pair)
@@ -86,14 +86,14 @@ class Both:
             answer = js.raw(suffix, body)
             return answer.json() if answer.body else shown(answer)
 
-        return self.tell((suffix, body), act, look)
+        return self.compare((suffix, body), act, look)
 
     def publish(self, subject: str, body: str, headers: dict[str, str]) -> Any:
         def act(js: JetStream) -> Any:
             answer = js.wire.request(subject, body, headers or None)
             return answer.json() if answer.body else shown(answer)
 
-        return self.tell((subject, len(body), headers), act)
+        return self.compare((subject, len(body), headers), act)
 
 
 @pytest.fixture
@@ -182,12 +182,12 @@ def a_look(rng: random.Random, both: Both, name: str) -> None:
     if kind == 0:
         both.call(f"STREAM.MSG.GET.{name}", request)
     elif kind == 1:
-        both.tell(("direct", request), lambda js: shown(js.raw(f"DIRECT.GET.{name}", request)))
+        both.compare(("direct", request), lambda js: shown(js.raw(f"DIRECT.GET.{name}", request)))
     elif kind == 2:
         both.call(f"STREAM.INFO.{name}", {"subjects_filter": subject, "deleted_details": True})
     else:
         literal = some_subject(rng, name)
-        both.tell(("direct", literal), lambda js: shown(js.raw(f"DIRECT.GET.{name}.{literal}")))
+        both.compare(("direct", literal), lambda js: shown(js.raw(f"DIRECT.GET.{name}.{literal}")))
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -242,7 +242,7 @@ class Reader:
             replies.append([m.reply for m in messages])
             return [shown(m) for m in messages], end
 
-        self.both.tell(("pull", batch), act)
+        self.both.compare(("pull", batch), act)
         self.open += zip(*replies, strict=True)
 
     def answer(self, rng: random.Random) -> None:
@@ -263,7 +263,7 @@ class Reader:
         def act(js: JetStream) -> Any:
             return js.raw(f"CONSUMER.INFO.{self.stream}.C").json().get("num_pending")
 
-        self.both.tell("what is pending", act, look=True)
+        self.both.compare("what is pending", act, look=True)
 
     def look(self) -> None:
         def act(js: JetStream) -> Any:
@@ -272,7 +272,7 @@ class Reader:
             info.pop("num_waiting", None)
             return info
 
-        self.both.tell("consumer info", act, look=True)
+        self.both.compare("consumer info", act, look=True)
 
 
 # With the second seed the reference's count of pending messages is not the same in every run.
@@ -395,4 +395,4 @@ def test_routing(both: Both, unique: str, seed: int) -> None:
             frames = [f for f in js.wire.sync() if isinstance(f, Msg)]
             return sorted(f.subject for f in frames)
 
-        both.tell(line, act)
+        both.compare(line, act)

@@ -1,4 +1,4 @@
-"""The leaf protocol by hand: a raw spoke on the leaf port, and a raw hub that the server's remote dials."""
+"""The leaf protocol by hand: a raw spoke on the leaf port. test_leaf_remote.py is the other side."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 from lib.eventually import eventually
+from lib.leaf_wire import LeafWire
 from lib.process import ServerProcess
-from lib.wire import Msg, Wire
+from lib.wire import Msg
 
 CONFIG = """
 listen: 127.0.0.1:<client>
@@ -30,61 +31,6 @@ accounts {
 system_account: SYS
 leafnodes { listen: 127.0.0.1:<leaf> }
 """
-
-
-class LeafWire:
-    """A leaf connection by hand: lines and LMSG frames."""
-
-    def __init__(self, sock: socket.socket) -> None:
-        sock.settimeout(20)
-        self.sock = sock
-        self.buffer = b""
-
-    def send(self, data: str) -> None:
-        self.sock.sendall(data.encode())
-
-    def line(self) -> str:
-        """The next line, answering pings; raises EOFError at the end."""
-        while True:
-            while b"\r\n" not in self.buffer:
-                try:
-                    data = self.sock.recv(65536)
-                except ConnectionError:
-                    data = b""
-                if not data:
-                    raise EOFError
-                self.buffer += data
-            line, _, self.buffer = self.buffer.partition(b"\r\n")
-            if line == b"PING":
-                self.send("PONG\r\n")
-                continue
-            return line.decode()
-
-    def until(self, start: str) -> str:
-        """The next line that begins so."""
-        while not (line := self.line()).startswith(start):
-            pass
-        return line
-
-    def ends(self) -> list[str]:
-        """All lines until the end."""
-        seen = []
-        try:
-            while True:
-                seen.append(self.line())
-        except EOFError:
-            return seen
-
-    def lines_until_pong(self) -> list[str]:
-        """What came before the answer to a PING of ours."""
-        self.send("PING\r\n")
-        seen = []
-        while (line := self.line()) != "PONG":
-            seen.append(line)
-        return seen
-
-    def close(self) -> None:
-        self.sock.close()
 
 
 @pytest.fixture
@@ -442,157 +388,3 @@ def test_a_delivery_over_the_link_carries_its_subject_in_the_reply(
         eventually(
             lambda: client.request(f"$JS.API.CONSUMER.INFO.{unique}.C").json()["ack_floor"]["stream_seq"] == 1
         )
-
-
-REMOTE = """
-listen: 127.0.0.1:<client>
-server_name: R
-jetstream { store_dir: "<store>", domain: leaf, max_mem: 10MB, max_file: 10MB }
-accounts { A { users: [{ user: a, password: p }], jetstream: enabled } }
-leafnodes {
-  reconnect: 1
-  remotes: [{
-    url: "nats-leaf://u:secret@127.0.0.1:@hub@", account: A
-    deny_imports: ["no.import"], deny_exports: ["no.export"]
-  }]
-}
-"""
-HUB_INFO = {
-    "server_id": "NHUB",
-    "server_name": "H",
-    "version": "2.15.1",
-    "proto": 3,
-    "headers": True,
-    "auth_required": True,
-    "max_payload": 1048576,
-    "client_id": 5,
-    "nonce": "abcdefghijklmno",
-    "domain": "hub",
-    "jetstream": True,
-    "info_on_connect": True,
-    "leafnode_urls": [],
-    "cluster": "H",
-}
-
-
-class FakeHub:
-    """A hub by hand: takes the remote's connections, closes them all at the end."""
-
-    def __init__(self, sock: socket.socket) -> None:
-        sock.settimeout(10)
-        self.sock = sock
-        self.port = int(sock.getsockname()[1])
-        self.links: list[LeafWire] = []
-
-    def accept(self) -> tuple[LeafWire, dict[str, Any]]:
-        """Take the remote's connection: (the link, the remote's CONNECT)."""
-        sock, _ = self.sock.accept()
-        wire = LeafWire(sock)
-        self.links.append(wire)
-        wire.send("INFO " + json.dumps(HUB_INFO) + " \r\n")
-        connect = json.loads(wire.until("CONNECT ")[8:])
-        received = HUB_INFO | {"connect_info": True, "remote_account": "HUBACC"}
-        wire.send("INFO " + json.dumps(received) + " \r\n")
-        return wire, connect
-
-
-@pytest.fixture
-def hub() -> Iterator[FakeHub]:
-    with socket.create_server(("127.0.0.1", 0)) as sock:
-        fake = FakeHub(sock)
-        yield fake
-        for link in fake.links:
-            link.close()
-
-
-@pytest.fixture
-def remote(launch: Callable[[str], ServerProcess], hub: FakeHub) -> ServerProcess:
-    return launch(REMOTE.replace("@hub@", str(hub.port)))
-
-
-def test_a_remote_logs_in(remote: ServerProcess, hub: FakeHub) -> None:
-    wire, connect = hub.accept()
-    assert (connect["user"], connect["pass"]) == ("u", "secret")
-    assert connect["name"] == "R"
-    assert connect["cluster"] == "R"
-    assert connect["domain"] == "leaf"
-    assert connect["remote_account"] == "A"
-    assert connect["headers"] is True
-    assert connect["jetstream"] is True
-    assert connect["deny_pub"] == ["no.import"]
-    assert len(connect["server_id"]) == 56
-    assert "lang" not in connect
-    assert not connect.get("is_hub", False)
-    lines = wire.lines_until_pong()
-    interest = {line.removeprefix("LS+ ") for line in lines}
-    assert "$JS.leaf.API.INFO" in interest
-    assert "$JS.leaf.API.CONSUMER.>" in interest
-    assert "$JS.API.>" not in interest
-    assert any(subject.startswith("$LDS.") for subject in interest)
-
-
-def test_a_remote_with_a_tls_url_sends_nothing_in_the_clear(
-    launch: Callable[[str], ServerProcess], hub: FakeHub, implementation: str
-) -> None:
-    """The reference sends CONNECT with the password. pyjs takes no addresses from such an INFO, either."""
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        info = HUB_INFO | {"leafnode_urls": [f"127.0.0.1:{other.getsockname()[1]}"]}
-        launch(REMOTE.replace("nats-leaf://", "tls://").replace("@hub@", str(hub.port)))
-        for _ in range(2 if implementation == "pyjs" else 1):
-            sock, _ = hub.sock.accept()
-            with sock:
-                sock.sendall(f"INFO {json.dumps(info)} \r\n".encode())
-                assert sock.recv(1) == (b"\x16" if implementation == "pyjs" else b"C")
-        other.setblocking(False)
-        if implementation == "pyjs":
-            with pytest.raises(BlockingIOError):
-                other.accept()
-
-
-def test_a_remote_serves_its_domain(remote: ServerProcess, hub: FakeHub) -> None:
-    wire, _ = hub.accept()
-    wire.lines_until_pong()
-    wire.send("LMSG $JS.leaf.API.INFO back.here 0\r\n\r\n")
-    wire.send("LS+ back.here\r\nLMSG $JS.leaf.API.INFO back.here 0\r\n\r\n")
-    assert wire.until("LMSG back.here")
-    assert json.loads(wire.line())["domain"] == "leaf"
-
-
-def test_a_remote_sends_local_interest_and_withholds_the_denied(remote: ServerProcess, hub: FakeHub) -> None:
-    wire, _ = hub.accept()
-    wire.lines_until_pong()
-    with Wire.connected(remote.port, **{"user": "a", "pass": "p"}) as client:
-        client.sub("no.import", "1")
-        client.sub("$JS.API.STREAM.NAMES", "2")
-        client.sub("yes", "3")
-        assert wire.line() == "LS+ yes"
-        wire.send("LS+ no.export\r\nLS+ $JS.API.>\r\nLS+ ok\r\n")
-        wire.lines_until_pong()
-        client.pub("no.export", "x")
-        client.pub("$JS.API.STREAM.NAMES", "")
-        client.pub("ok", "y")
-        assert wire.until("LMSG") == "LMSG ok 1"
-
-
-def test_a_remote_comes_back_and_sends_its_interest_again(remote: ServerProcess, hub: FakeHub) -> None:
-    wire, _ = hub.accept()
-    wire.lines_until_pong()
-    with Wire.connected(remote.port, **{"user": "a", "pass": "p"}) as client:
-        client.sub("kept", "1")
-        wire.until("LS+ kept")
-        wire.close()
-        again, _ = hub.accept()
-        assert "LS+ kept" in again.lines_until_pong()
-        again.send("LMSG kept 2\r\nhi\r\n")
-        assert client.msg().body == b"hi"
-
-
-def test_a_remote_shows_the_subject_that_travels_in_the_reply(remote: ServerProcess, hub: FakeHub) -> None:
-    wire, _ = hub.accept()
-    wire.lines_until_pong()
-    with Wire.connected(remote.port, **{"user": "a", "pass": "p"}) as client:
-        client.sub("to.me", "1")
-        wire.until("LS+ to.me")
-        wire.send("LMSG to.me $JS.ACK.S.C.1.1.1.1.0@orders.new 2\r\nhi\r\n")
-        message = client.msg()
-    assert (message.subject, message.reply, message.body) == ("orders.new", "$JS.ACK.S.C.1.1.1.1.0", b"hi")

@@ -325,10 +325,10 @@ def test_the_memory_resolver_takes_updates_of_what_it_holds(launch: Callable[[st
 
 def test_the_cache_resolver_skips_what_nobody_uses(launch: Callable[[str], ServerProcess]) -> None:
     env = OperatorEnv()
-    held, other = env.account("A"), env.account("B")
-    op = Deployment(env, launch(env.cache(held)))
+    account, other = env.account("A"), env.account("B")
+    op = Deployment(env, launch(env.cache(account)))
     answer = op.ask(UPDATE, other.token())
     assert answer["data"]["message"] == "jwt update cache skipped"
-    assert {p.name for p in folder(op.server).iterdir()} == {f"{a.id}.jwt" for a in (env.sys, held)}
-    with held.user().connect(op.server):
-        assert op.ask(UPDATE, held.token())["data"]["message"] == "jwt updated cache"
+    assert {p.name for p in folder(op.server).iterdir()} == {f"{a.id}.jwt" for a in (env.sys, account)}
+    with account.user().connect(op.server):
+        assert op.ask(UPDATE, account.token())["data"]["message"] == "jwt updated cache"

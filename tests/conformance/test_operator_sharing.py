@@ -124,7 +124,7 @@ def test_a_renamed_import_moves(op: Deployment, pair: Pair) -> None:
         im.sub("new.>", "2")
         im.sync()
         assert answers(im, "old.a.b", ex)
-        im.held.clear()
+        im.unread.clear()
         ex.pub("out.1.2", "x")
         ex.sync()
         assert im.msg().subject == "old.2.1"

@@ -150,19 +150,19 @@ def test_reload_closes_who_is_too_many_in_an_account(
     wires = [server.connect(**{"user": "a", "pass": "p"}) for _ in range(3)]
     server.configure(BASE + account.format(limit))
     server.signal(signal.SIGHUP)
-    eventually(lambda: sum(_told_full(wire) for wire in wires) == len(wires) - limit)
+    eventually(lambda: sum(_refused_as_full(wire) for wire in wires) == len(wires) - limit)
     if server.name == "pyjs":  # the reference takes any
-        assert [_told_full(wire) for wire in wires] == [False] * limit + [True] * (3 - limit)
+        assert [_refused_as_full(wire) for wire in wires] == [False] * limit + [True] * (3 - limit)
     for wire in wires:
         wire.close()
 
 
-def _told_full(wire: Wire) -> bool:
+def _refused_as_full(wire: Wire) -> bool:
     """Whether this client was told that its account has too many."""
     if not wire.eof:
         with suppress(OSError, EOFError):
-            wire.held.extend(wire.sync())
-    return b"-ERR 'maximum account active connections exceeded'" in wire.held
+            wire.unread.extend(wire.sync())
+    return b"-ERR 'maximum account active connections exceeded'" in wire.unread
 
 
 def test_reload_sends_clients_the_new_payload_limit(launch: Callable[[str], ServerProcess]) -> None:

@@ -76,7 +76,7 @@ def session(rng: random.Random) -> bytes:
     return "".join([connect, *lines, damage(rng, rng.choice(LINES)), *after, "PING\r\n"]).encode()
 
 
-def tell(port: int, data: bytes) -> bytes:
+def answer_to(port: int, data: bytes) -> bytes:
     """All that comes back until the server closes; our side is closed for writing after the last byte."""
     wire = Wire(port)
     with wire:
@@ -105,6 +105,6 @@ def test_damaged_sessions(pool: Pool, seed: int) -> None:
         data = session(rng)
         if LONE_CR.search(data):
             continue
-        assert received(tell(two.port, data)) == received(tell(one.port, data)), data
+        assert received(answer_to(two.port, data)) == received(answer_to(one.port, data)), data
     with two.connect() as wire:
         assert wire.sync() == []

@@ -12,6 +12,7 @@ import pytest
 
 MEMBERS = {
     "pyjs.keys": "Workspace",
+    "pyjs.provision": "declare",
     "pyjs.server.app": "Server",
     "pyjs.server.embed.threaded": "serve",
     "pyjs.server.embed.pytest_plugin": "jetstream_server",

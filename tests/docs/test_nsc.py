@@ -31,7 +31,7 @@ def test_the_commands_of_the_page_succeed(tmp_path: Path) -> None:
     try:
         for words in commands():
             if words[0] == "server":
-                assert words == ["server", "run", "-c", "server.conf", "&"]
+                assert words == ["server", "run", "-c", "server.conf", "-js", "-sd", "./data", "&"]
                 server = pyjs_server.start(SETTINGS + (tmp_path / "server.conf").read_text())
                 moved = ["--service-url", server.url, "--account-jwt-server-url", server.url]
                 cli.ok("nsc", "edit", "operator", *moved, "--rm-service-url", ADDRESS)

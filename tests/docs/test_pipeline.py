@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from lib.process import ServerProcess
-from pyjs.pipeline.client import BlockingConnection, ConnectionOptions
+from pyjs.client import BlockingConnection, ConnectionOptions
 from pyjs.pipeline.jetstream import JetStreamRequests
 from pyjs.pipeline.jetstream.range import StreamRange, read
 from pyjs.pipeline.options import QuerySettings

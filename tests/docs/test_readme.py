@@ -23,6 +23,12 @@ def test_the_session_prints_what_the_readme_prints(tmp_path: Path) -> None:
         assert len(steps) == 6
         for step in steps:
             transcript.play(cli, step)
+        section = README.partition("## Why nothing arrives")[2].partition("\n## ")[0]
+        add, explain = re.findall(r"(?m)^\$ pyjs (.*)$", section)[:2]
+        cli.ok(*shlex.split(add))
+        # Proposed commands repeat the flags of the connection, and the README's reader gives none.
+        explained = cli.with_flags().run(*shlex.split(explain), env={"NATS_URL": server.url})
+        assert (explained.code, explained.out.strip() in section) == (1, True)
     finally:
         server.stop()
 

@@ -1,4 +1,7 @@
-"""What documents mention exists: files and folders, functions and classes, pages and their headings."""
+"""What documents mention exists: files and folders, functions and classes, pages and their headings.
+
+The same for docstrings and comments, as far as it can be decided without guessing what a name means.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from lib.import_graph import modules, target
+from lib.source_facts import Class, Facts, all_facts, facts_of_tests
 
 ROOT = Path(__file__).resolve().parents[2]
 HISTORY = {"CHANGELOG.md"}  # names what was there once
@@ -88,3 +93,126 @@ def defined(file: str) -> frozenset[str]:
             functions = (each for each in inner if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef))
             names.update(f"{node.name}.{each.name}" for each in functions)
     return frozenset(names)
+
+
+# In docstrings and comments a name stands between backticks, or after "see" if it looks like one.
+NAME = re.compile(r"(?<!`)`([\w./]+)(?:\(\))?`(?!`)|\b[Ss]ee (\w+(?:\.\w+)+|(?:[A-Z][a-z0-9]+){2,}\b)")
+DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+LOOKS_LIKE_CODE = re.compile(r"_*[A-Z]\w*|_*[a-z0-9]+(_[a-z0-9]+)+|_[a-z]\w*")  # no English word
+# Names of nats-server, jsm.go and Python, and examples.
+FOREIGN = {
+    *("AddWeightedMappings", "InitVar", "TypedEvent", "_native.pyx"),
+    *("Class.method", "file.py", "pub.alow", "raft_member", "spark.read", "spark.readStream"),
+    "state.messages",
+}
+# Bases that bring no names of their own which one would mention.
+PLAIN = {"ABC", "Enum", "Exception", "Generic", "NamedTuple", "Protocol"}
+
+
+def test_docstrings_and_comments_name_what_is_there() -> None:
+    facts = {**all_facts(), **facts_of_tests()}
+    wrong = [
+        f"{path}:{line}: {name}"
+        for path, known in facts.items()
+        for line, text in known.prose
+        for found in NAME.finditer(text)
+        if not exists(name := found[1] or found[2].removesuffix("."), path, known)
+    ]
+    assert wrong == []
+
+
+def test_a_name_that_is_gone_is_found() -> None:
+    path = "server/jetstream/streams/core.py"
+    known = all_facts()[path]
+    there = (
+        "Ingest.configure",
+        "slices.TurnScheduler",
+        "Stream",
+        "_contents",
+        "server/slices.py",
+        "message.body",
+    )
+    gone = ("Ingest.no_such", "slices.no_such", "NoSuch" + "Class", "no_" + "such_name", "server/no_such.py")
+    assert [name for name in there if not exists(name, path, known)] == []
+    assert [name for name in gone if exists(name, path, known)] == []
+
+
+def exists(name: str, path: str, known: Facts) -> bool:
+    """Whether what the file at `path` mentions exists, or what is meant cannot be decided.
+
+    Decided are: attributes of classes of this project; what an imported module has, or any module of a name
+    that means nothing else in this file; single names that no English word looks like; modules by their file.
+    """
+    if name in FOREIGN or name == ".py":
+        return True
+    if name.endswith(".py"):
+        return any(f"/{file}".endswith(f"/{name}") for file in files())
+    if not DOTTED.fullmatch(name):
+        return True
+    *owners, last = name.split(".")
+    if not owners:
+        return not LOOKS_LIKE_CODE.fullmatch(name) or name in words() or bool(modules_named(name))
+    if owners[-1] in classes() and owners[-1][0].isupper():
+        return has(owners[-1], last)
+    imported = {target(path, each) for each in known.imports if each.bound == owners[0]} & modules().keys()
+    if owners[0] in known.words and not imported:
+        return True  # a variable or something foreign
+    found = modules_named(owners[-1]) if len(owners) > 1 or not imported else sorted(imported)
+    inside = modules_named(f"{owners[-1]}/{last}")
+    return not found or bool(inside) or any(last in words_of_module(each) for each in found)
+
+
+def has(name: str, attribute: str) -> bool:
+    """Whether a class of this name has the attribute, or a base that we know nothing of."""
+    return any(
+        attribute in each.attributes
+        or any(
+            base != name and (base not in classes() or has(base, attribute))
+            for base in (base.partition("[")[0].rpartition(".")[2] for base in each.bases)
+            if base not in PLAIN
+        )
+        for each in classes()[name]
+    )
+
+
+@functools.cache
+def classes() -> dict[str, list[Class]]:
+    """The classes of each name."""
+    found: dict[str, list[Class]] = {}
+    for known in (*all_facts().values(), *facts_of_tests().values()):
+        for each in known.classes:
+            found.setdefault(each.name, []).append(each)
+    return found
+
+
+@functools.cache
+def words() -> frozenset[str]:
+    """All names of the code."""
+    return frozenset().union(*(known.words for known in (*all_facts().values(), *facts_of_tests().values())))
+
+
+@functools.cache
+def files() -> tuple[str, ...]:
+    """The Python files."""
+    return (*all_facts(), *facts_of_tests(), *(str(p.relative_to(ROOT)) for p in ROOT.glob("*/*.py")))
+
+
+@functools.cache
+def modules_named(name: str) -> list[str]:
+    """The modules and packages whose path ends so; without `.py`."""
+    return [path for path in paths_of_modules() if f"/{path}".endswith(f"/{name}")]
+
+
+@functools.cache
+def paths_of_modules() -> frozenset[str]:
+    """The modules and packages by their paths, without `.py`."""
+    found = {file.removesuffix(".py").removesuffix("/__init__") for file in files()}
+    return frozenset(found.union(*(map(str, Path(path).parents) for path in found)))
+
+
+@functools.cache
+def words_of_module(path: str) -> frozenset[str]:
+    """The names of a module's code, or of a package's `__init__`."""
+    facts = {**all_facts(), **facts_of_tests()}
+    known = facts.get(f"{path}.py") or facts.get(f"{path}/__init__.py")
+    return known.words if known else frozenset()

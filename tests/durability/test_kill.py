@@ -15,10 +15,11 @@ from collections.abc import Iterator
 
 import pytest
 from lib import pyjs_server
+from lib.examples import more
 from lib.jetstream import JetStream
 from lib.process import ServerProcess
 
-ROUNDS = 30
+ROUNDS = more(12)
 WINDOW = 200
 SEQUENCE = re.compile(rb'"seq":(\d+)')
 CONFIG = 'listen: 127.0.0.1:<client>\njetstream { store_dir: "<store>" }\n'
@@ -69,8 +70,8 @@ class Publisher:
             self.wire.close()
 
 
-@pytest.mark.timeout(240)
-def test_thirty_kills_under_load_lose_no_acknowledged_message(server: ServerProcess) -> None:
+@pytest.mark.soak
+def test_kills_under_load_lose_no_acknowledged_message(server: ServerProcess) -> None:
     rng = random.Random(20261121)
     with server.connect() as wire:
         config = {"name": "KILL", "subjects": ["kill.*"], "allow_direct": True, "storage": "file"}

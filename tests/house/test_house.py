@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from lib.source_facts import ROOT, all_facts, path_of, sources
+from lib.source_facts import ROOT, all_facts, facts_of_tests, path_of, sources
 
 FILE_LINES = 500
 FUNCTION_LINES = 60
@@ -47,7 +47,8 @@ def test_every_module_says_what_it_is() -> None:
 
 
 def test_files_are_small() -> None:
-    assert {path for path, known in all_facts().items() if known.lines > FILE_LINES} == LONG_FILES
+    every = all_facts() | facts_of_tests()
+    assert {path for path, known in every.items() if known.lines > FILE_LINES} == LONG_FILES
 
 
 def test_most_files_are_much_smaller() -> None:
@@ -57,7 +58,7 @@ def test_most_files_are_much_smaller() -> None:
 def test_functions_are_small() -> None:
     long = {
         f"{path}:{function.name}"
-        for path, known in all_facts().items()
+        for path, known in (all_facts() | facts_of_tests()).items()
         for function in known.functions
         if function.lines > FUNCTION_LINES
     }
@@ -111,7 +112,7 @@ def test_only_commands_print() -> None:
 
 
 def test_files_are_opened_where_files_are_a_business() -> None:
-    doors = (
+    allowed = (
         "store/fs.py",
         "store/lock.py",  # one server per store: a lock needs a descriptor
         "server/config/",
@@ -121,12 +122,15 @@ def test_files_are_opened_where_files_are_a_business() -> None:
         "server/leaf/credentials.py",
         "protocol/errors/",  # its own table, beside it in the package
         "keys/",
+        "client/secret.py",
         "cli/",
         "plugins/",
         "pipeline/declared/",
+        "provision/files.py",
+        "provision/planfile.py",
         "pipeline/options/docs.py",
     )
-    others = [path for path in all_facts() if not path.startswith(doors)]
+    others = [path for path in all_facts() if not path.startswith(allowed)]
     pattern = r"open|io\.open|os\.open|.*\.(read_text|read_bytes|write_text|write_bytes)|Path\(.*\)\.open"
     assert [o for o in offenders(others, pattern) if "/proc/" not in o] == []
 
@@ -189,6 +193,13 @@ def test_the_page_of_the_helpers_names_each() -> None:
     helpers = {path.stem if path.suffix else f"{path.name}/" for path in (ROOT / "tests/lib").iterdir()}
     named = set(re.findall(r"`(\w+/?)", page))
     assert sorted(each for each in helpers - named - {"README"} if not each.startswith("__")) == []
+
+
+def test_tests_take_their_number_of_examples_from_the_profile() -> None:
+    number = "max_" + "examples"  # so that this file does not name it
+    allowed = {"tests/conftest.py", "tests/lib/examples.py"}
+    named = {path_of(path) for path in (ROOT / "tests").rglob("*.py") if number in path.read_text("utf-8")}
+    assert sorted(named - allowed) == []
 
 
 @pytest.mark.parametrize("name", ["pyjs", "elsewhere"])

@@ -25,6 +25,8 @@ WORDS = {
     "committer": "GroupCommit",
     "desk": "MetaPlanner",
     "dice": "DeterministicRandom, or random",
+    "door": "listener, proxy, or handshake",
+    "doors": "listeners, or proxies",
     "duties": "ReconcileAction",
     "duty": "ReconcileAction",
     "ear": "a spy or a subscriber",
@@ -33,8 +35,10 @@ WORDS = {
     "families": "AckRouteCache",
     "formation": "Bootstrap",
     "gate": "ApiRouter, or LeafPermissions",
+    "held": "waiting, paused, assigned, or what it is of",
     "hello": "Announce",
     "hellos": "Announce",
+    "hurry": "say what is done soon",
     "inflow": "Sourcing",
     "intake": "AckHandler, or TokenQueue",
     "judgement": "validation",
@@ -46,7 +50,7 @@ WORDS = {
     "mischief": "fault",
     "nursery": "a pool of processes",
     "outbox": "OutboundQueue",
-    "outlet": "FastSender",
+    "outlet": "MessageSender",
     "outlook": "MembershipView",
     "pace": "DeliveryRate, or ProgressState",
     "pacemaker": "Ticker",
@@ -65,21 +69,44 @@ WORDS = {
     "standing": "ReplicatedConsumerState, or ResponderState",
     "succession": "step_down",
     "surroundings": "GroupEnvironment",
+    "told": "answer, info, reported",
     "unopened": "FailedReplica",
     "unseat": "RemoveConsumer",
     "unserved": "UnsupportedApi",
     "upkeep": "Compactor",
     "verdict": "AuthResult, or result",
+    "watcher": "InterestCallback, or an observer",
+    "watchers": "callbacks, or observers",
     "whom": "resolve",
     "wish": "PlacementRequest",
     "wishes": "StreamApi, ConsumerApi",
     "wiring": "ImportResolver",
+    "world": "ObservedState, or what it is of",
 }
 # In NATS a stream or a consumer is an asset: so in names that mean either, and on the command line.
 WORDS_OF_NATS = {"HaAsset", "ha_assets", "max_ha_assets", "is_asset_name"}
 COMMANDS_ON_ASSETS = ("plugins/stream/leadership.py", "plugins/server/")
 # Still to be renamed; this list may only shrink.
 OLD_NAMES: set[str] = set()
+
+# A class name says what it is without its path. These are one idea on two sides: (the two modules, the idea).
+CLASSES_ON_TWO_SIDES = {
+    "Account": ("keys/claims/account.py", "server/accounts/account.py", "as its token says, and as served"),
+    "ConnectOptions": ("keys/claims/callout.py", "server/client/connect.py", "the fields of CONNECT"),
+    "Export": ("keys/claims/export.py", "server/accounts/exports.py", "as a token says, and as served"),
+    "JetStreamLimits": ("keys/claims/limits.py", "server/jetstream/limits.py", "of an account"),
+    "Message": ("client/frames.py", "server/accounts/subscription.py", "what a subscriber gets"),
+    "NotFoundError": ("cli/errors.py", "keys/errors.py", "what was named does not exist"),
+    "Permissions": ("keys/claims/parts.py", "server/accounts/permissions.py", "of a user"),
+    "ResponsePermission": (
+        "keys/claims/parts.py",
+        "server/config/options/authorization.py",
+        "allow_responses",
+    ),
+    "StoredMessage": ("cli/messages.py", "store/message.py", "a message of a stream, shown and stored"),
+    "Token": ("cli/expression.py", "server/config/lexer.py", "what a lexer makes"),
+    "User": ("keys/claims/user.py", "server/accounts/users.py", "as its token says, and as served"),
+}
 
 # For prose, as patterns. Only words that have no right meaning in this project: many of those above
 # are good English.
@@ -140,6 +167,16 @@ def test_names_are_those_of_the_field() -> None:
             if old and identifier not in WORDS_OF_NATS and f"{path} {identifier}" not in OLD_NAMES:
                 wrong += [f"{path}:{line} {identifier}: {WORDS[word]}" for word in sorted(old)]
     assert wrong == []
+
+
+def test_a_class_name_is_used_once() -> None:
+    defined: dict[str, set[str]] = {}
+    for path, known in all_facts().items():
+        for each in known.classes:
+            if not each.name.startswith("_"):
+                defined.setdefault(each.name, set()).add(path)
+    shared = {name: paths for name, paths in defined.items() if len(paths) > 1}
+    assert shared == {name: set(sides[:2]) for name, sides in CLASSES_ON_TWO_SIDES.items()}
 
 
 def test_prose_has_the_words_of_the_field() -> None:

@@ -11,10 +11,13 @@ from collections.abc import Iterator
 import pytest
 from lib.callbacks import Callbacks, check, fence
 from lib.eventually import eventually
+from lib.examples import size
 from lib.jetstream import SECOND, JetStream
 from lib.jetstream_cluster import JetMesh
 
-MANY = 40_000
+pytestmark = pytest.mark.soak
+# Each step concerns 7,900 messages or more: not in slices, they would hold a loop too long.
+MANY = size(20_000, 40_000)
 SUBJECTS = 4_000
 
 

@@ -84,7 +84,7 @@ class Crowd:
 
     def rest(self) -> dict[Key, list[Frame]]:
         """What has come meanwhile, but for the words of this class. A later echo is found next."""
-        return {key: _told(wire.sync()) for key, wire in self.wires.items()}
+        return {key: _without_marks(wire.sync()) for key, wire in self.wires.items()}
 
     def publish(self, key: Key, subject: str, body: str, reply: str, headers: dict[str, str] | None) -> Any:
         """What each client hears of one message."""
@@ -100,11 +100,11 @@ class Crowd:
                     break
                 heard[each].append(frame)
         for each, frames in self.rest().items():
-            heard[each] = _told(heard[each]) + frames
+            heard[each] = _without_marks(heard[each]) + frames
         return heard
 
 
-def _told(frames: list[Frame]) -> list[Frame]:
+def _without_marks(frames: list[Frame]) -> list[Frame]:
     return [f for f in frames if not isinstance(f, Msg) or not f.subject.startswith(("end.", "ready."))]
 
 
@@ -115,7 +115,7 @@ class Operations:
     rng: random.Random
     crowds: list[Crowd]
     log: list[Any] = field(default_factory=list)
-    held: list[tuple[Key, str]] = field(default_factory=list)
+    subscriptions: list[tuple[Key, str]] = field(default_factory=list)
     queues: dict[tuple[Key, str], str] = field(default_factory=dict)
     turn: int = 0
 
@@ -126,13 +126,13 @@ class Operations:
     def listen(self) -> None:
         """Somebody hears more or less than before."""
         kind = self.rng.random()
-        if kind < 0.65 or not self.held:
+        if kind < 0.65 or not self.subscriptions:
             key, subject = self.client(), self.rng.choice(PATTERNS)
             queue = self.rng.choice(["", "", "q1", "q2"])
             most = self.rng.choice([0, 0, 0, 2]) if not queue and key[1] == "acc" else 0
             self.turn += 1
             sid = str(self.turn)
-            self.held.append((key, sid))
+            self.subscriptions.append((key, sid))
             if queue:
                 self.queues[key, sid] = queue
             self.log.append(("sub", key, subject, queue, sid, most))
@@ -142,7 +142,7 @@ class Operations:
                     crowd.wires[key].send(f"UNSUB {sid} {most}\r\n")
                 crowd.wires[key].sync()
         elif kind < 0.9:
-            key, sid = self.held.pop(self.rng.randrange(len(self.held)))
+            key, sid = self.subscriptions.pop(self.rng.randrange(len(self.subscriptions)))
             self.log.append(("unsub", key, sid))
             for crowd in self.crowds:
                 crowd.wires[key].send(f"UNSUB {sid}\r\n")
@@ -150,7 +150,7 @@ class Operations:
         else:
             key = self.client()
             self.log.append(("login", key))
-            self.held = [each for each in self.held if each[0] != key]
+            self.subscriptions = [each for each in self.subscriptions if each[0] != key]
             for crowd in self.crowds:
                 crowd.open(key)
 

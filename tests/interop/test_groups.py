@@ -141,8 +141,8 @@ def test_nothing_acknowledged_is_lost_when_leaders_are_killed(cluster: TallyClus
         finally:
             adder.stop()
         cluster.converged()
-        held = cluster.state(leader)["items"]
-        assert [value for value in adder.acknowledged if value not in held] == []
+        items = cluster.state(leader)["items"]
+        assert [value for value in adder.acknowledged if value not in items] == []
 
 
 def test_a_wiped_server_is_replaced_and_all_come_back(cluster: TallyCluster) -> None:

@@ -46,7 +46,7 @@ def create(wire: Wire, name: str, replicas: int = 3) -> dict[str, Any]:
     return found
 
 
-def held(mesh: JetMesh, server: ServerProcess, stream: str) -> int:
+def message_count(mesh: JetMesh, server: ServerProcess, stream: str) -> int:
     """The messages of a stream on a server; -1 where it is not."""
     details = asked(mesh, server, "JSZ", account="ACC", streams=True)["data"].get("account_details", [])
     found = [each for detail in details for each in detail.get("stream_detail", [])]
@@ -206,7 +206,10 @@ def test_another_leads_when_the_leader_dies_and_it_comes_back(mesh: JetMesh) -> 
     with mesh.login(mesh[before]) as wire:
         eventually(lambda: names(wire) == ["KEPT", "LATER", "SINGLE"], READY_SECONDS)
     server = mesh[before]
-    eventually(lambda: held(mesh, server, "KEPT") == 0 and held(mesh, server, "GONE") < 0, READY_SECONDS)
+    eventually(
+        lambda: message_count(mesh, server, "KEPT") == 0 and message_count(mesh, server, "GONE") < 0,
+        READY_SECONDS,
+    )
 
 
 def test_all_servers_come_back(mesh: JetMesh) -> None:
@@ -279,7 +282,7 @@ def test_a_server_that_lost_its_disk_catches_up(mesh: JetMesh) -> None:
         shutil.rmtree(lost.directory / "store")
         lost.launch()
         mesh.ready()
-        eventually(lambda: held(mesh, lost, "FILLED") == 20, READY_SECONDS)
+        eventually(lambda: message_count(mesh, lost, "FILLED") == 20, READY_SECONDS)
         eventually(lambda: [each["current"] for each in replicas()] == [True, True], READY_SECONDS)
     eventually(lambda: asked(mesh, lost, "HEALTHZ")["data"]["status"] == "ok", READY_SECONDS)
 

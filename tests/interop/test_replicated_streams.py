@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import nats
@@ -15,11 +15,13 @@ from lib.eventually import found, until
 from lib.jetstream_cluster import JetMesh
 from nats.aio.client import Client
 from nats.js import JetStreamContext
-from nats.js.api import RetentionPolicy, StreamInfo, StreamSource
+from nats.js.api import ConsumerConfig, RetentionPolicy, StreamInfo, StreamSource
+from pyjs.protocol import dead_letters
 
 Body = Callable[[Client, JetStreamContext], Awaitable[None]]
 FAULTS = (nats.errors.Error, asyncio.TimeoutError)
 PATIENCE = 40.0  # seconds: machines that run tests are busy
+PACE = 0.01  # seconds between two messages: as many as come at full speed would prove no more
 
 
 @pytest.fixture(scope="module", params=["reference", "pyjs"])
@@ -99,7 +101,7 @@ class Publisher:
         self.js = js
         self.subject = subject
         self.sequences: list[int] = []
-        self.ending = False
+        self.ending = asyncio.Event()
 
     async def one(self) -> None:
         number = len(self.sequences)
@@ -112,8 +114,10 @@ class Publisher:
         self.sequences.append(await eventually(attempt))
 
     async def go_on(self) -> None:
-        while not self.ending:
+        while not self.ending.is_set():
             await self.one()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.ending.wait(), PACE)
 
 
 async def contents(js: JetStreamContext, name: str, info: StreamInfo) -> list[bytes]:
@@ -136,7 +140,7 @@ def test_publishes_go_on_when_the_leader_is_killed_and_none_gets_lost(mesh: JetM
             await _more(publisher, 50)
             mesh[name].launch()
         await _more(publisher, 50)
-        publisher.ending = True
+        publisher.ending.set()
         await going
         info = await whole(js, "S")
         assert publisher.sequences == list(range(1, len(publisher.sequences) + 1))
@@ -184,6 +188,50 @@ def test_a_consumer_goes_on_where_it_was(mesh: JetMesh) -> None:
     run(mesh, body)
 
 
+def test_dead_letters_are_stored_once_while_leaders_change(mesh: JetMesh) -> None:
+    if mesh.implementation != "pyjs":
+        pytest.skip("nats-server has only advisories about dead letters")
+    wanted = range(1, 41)
+
+    async def body(_: Client, js: JetStreamContext) -> None:
+        work_queue = RetentionPolicy.WORK_QUEUE
+        await js.add_stream(name="W", subjects=["w"], num_replicas=3, retention=work_queue)
+        letters = dead_letters.queue_subjects("W")
+        await js.add_stream(name="DLQ_W", subjects=letters, num_replicas=3, duplicate_window=0.1)
+        publisher = Publisher(js, "w")
+        for _turn in wanted:
+            await publisher.one()
+        config = ConsumerConfig(max_deliver=2, ack_wait=1)
+        reader = await js.pull_subscribe("w", durable="C", stream="W", config=config)
+
+        async def terminate_some() -> bool:
+            for message in await reader.fetch(10, timeout=1):
+                if message.metadata.sequence.stream % 2:
+                    await message.term()  # the others run out of deliveries
+            return True
+
+        for stream in ("W", "DLQ_W"):
+            await eventually(terminate_some)
+            name = await leader(js, stream)
+            mesh[name].kill()
+            await eventually(terminate_some)
+            mesh[name].launch()
+
+        async def all_stored() -> bool:
+            with suppress(*FAULTS):
+                await terminate_some()
+            info = await js.stream_info("DLQ_W", subjects_filter="$PYJS.DLQ.>")
+            counted = info.state.subjects or {}
+            assert {*counted.values()} <= {1}
+            sequences = sorted(int(subject.rpartition(".")[2]) for subject in counted)
+            assert len({*sequences}) == len(sequences)
+            return sequences == [*wanted] and (await js.consumer_info("W", "C")).num_ack_pending == 0
+
+        await eventually(all_stored)
+
+    run(mesh, body)
+
+
 def test_copies_come_and_go(mesh: JetMesh) -> None:
     async def body(_: Client, js: JetStreamContext) -> None:
         await js.add_stream(name="S", subjects=["s.>"], num_replicas=1)
@@ -195,7 +243,7 @@ def test_copies_come_and_go(mesh: JetMesh) -> None:
             await js.update_stream(info.config, num_replicas=copies)
             await whole(js, "S", copies - 1)
         await _more(publisher, 20)
-        publisher.ending = True
+        publisher.ending.set()
         await going
         info = await whole(js, "S")
         assert await contents(js, "S", info) == [b"%d" % n for n in range(len(publisher.sequences))]

@@ -107,10 +107,10 @@ def test_the_server_refuses_whom_the_chain_refuses_with_its_text(
     party: Any, url: str, tmp_path: Path, name: str
 ) -> None:
     by = party.key(KeyRole.ACCOUNT, "unknown") if name == "stranger" else party.account
-    held = read_credentials(_user(party, tmp_path, name, by))
+    credentials = read_credentials(_user(party, tmp_path, name, by))
     with Wire(int(url.rpartition(":")[2])) as wire:
-        signature = held.key.sign(wire.info["nonce"].encode())
+        signature = credentials.key.sign(wire.info["nonce"].encode())
         text = base64.urlsafe_b64encode(signature).decode().rstrip("=")
-        wire.login(jwt=held.jwt, sig=text)
+        wire.login(jwt=credentials.jwt, sig=text)
         wire.send("PING\r\n")
         assert wire.next() == (b"PONG" if name == "welcome" else f"-ERR '{CONNECT_ERROR}'".encode())

@@ -88,7 +88,8 @@ class FakeCluster:
 
     @property
     def group(self) -> Any:
-        return SimpleNamespace(leader=self.leader, silence=lambda: {self.leader: self.silent})
+        peers = SimpleNamespace(silence=lambda: {self.leader: self.silent})
+        return SimpleNamespace(leader=self.leader, peers=peers)
 
     @property
     def leader_status(self) -> LeaderStatus:

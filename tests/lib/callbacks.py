@@ -114,8 +114,8 @@ class Callbacks:
 
 def check(found: list[Slow]) -> None:
     """Raise AssertionError if one of these took `ALLOWED` or more."""
-    held = [slow for slow in found if slow.seconds >= ALLOWED]
-    assert not held, "the event loop was held:\n" + "\n".join(str(slow) for slow in held)
+    blocking = [slow for slow in found if slow.seconds >= ALLOWED]
+    assert not blocking, "the event loop was held:\n" + "\n".join(str(slow) for slow in blocking)
 
 
 def fence(server: ServerProcess) -> None:
@@ -186,7 +186,7 @@ class _Meter:
                     watch.weigh()
                 watch.stop()
                 if watch.raw > LIMIT:
-                    self._tell(handle)
+                    self._report(handle)
 
         asyncio.Handle._run = measured  # type: ignore[method-assign,assignment]
         # Counts processor time, so an idle server is not woken.
@@ -196,8 +196,8 @@ class _Meter:
 
     def _sample(self, _: int, frame: FrameType | None) -> None:
         watch = self._watch
-        if not watch.running:
-            return
+        if not watch.running or watch.so_far() < _SAMPLE_SECONDS / 2:
+            return  # most have ended before the next sample: a piece of work for each would cost a tenth
         watch.weigh()
         if watch.raw >= LIMIT and len(self._stacks) < _SAMPLES and (found := _stack(frame)):
             self._stacks.append(found)
@@ -208,7 +208,7 @@ class _Meter:
         else:
             self._collector += thread_time() - self._collecting
 
-    def _tell(self, handle: asyncio.Handle) -> None:
+    def _report(self, handle: asyncio.Handle) -> None:
         watch, name = self._watch, _name(handle._callback)  # type: ignore[attr-defined]
         stacks, self._stacks = self._stacks, []
         if watch.seconds <= LIMIT:

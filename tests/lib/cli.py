@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pyjs.cli import entry
 
+from .eventually import TooEarlyError
 from .terminal import Terminal
 
 PYJS = (sys.executable, "-c", "from pyjs.cli.entry import main; main()")
@@ -43,6 +44,10 @@ class Result:
     err: str
 
 
+class CommandFailedError(TooEarlyError):
+    """A command that must succeed has failed; within a condition that is waited for, it is run again."""
+
+
 class Cli:
     """Runs commands with a home directory of their own; `flags` are put in front of every command line."""
 
@@ -66,13 +71,19 @@ class Cli:
         """Return the same with these flags in front instead."""
         return Cli(self.home, *flags)
 
-    def run(self, *words: str, env: Mapping[str, str] | None = None, stdin: str = "") -> Result:
-        """Run `pyjs words…` in this process, without a terminal."""
+    def run(
+        self,
+        *words: str,
+        env: Mapping[str, str] | None = None,
+        stdin: str = "",
+        folder: Path | None = None,
+    ) -> Result:
+        """Run `pyjs words…` in this process, without a terminal, in the home directory or another folder."""
         out, err = _Captured(), _Captured()
         kept, here, streams = dict(os.environ), Path.cwd(), (sys.stdin, sys.stdout, sys.stderr)
         os.environ.clear()
         os.environ.update(self.environment(env))
-        os.chdir(self.home)
+        os.chdir(folder or self.home)
         sys.stdin = io.TextIOWrapper(io.BytesIO(stdin.encode()))
         sys.stdout, sys.stderr = out, err
         try:
@@ -103,11 +114,12 @@ class Cli:
         return Result(done.returncode, done.stdout, done.stderr)
 
     def ok(self, *words: str, env: Mapping[str, str] | None = None) -> str:
-        """Run a command that must succeed; return its stdout."""
+        """Run a command that must succeed; return its stdout. Raises CommandFailedError."""
         result = self.run(*words, env=env)
-        assert result.code == 0, f"{words}: exit {result.code}\n{result.out}\n{result.err}"
+        if result.code != 0:
+            raise CommandFailedError(f"{words}: exit {result.code}\n{result.out}\n{result.err}")
         return result.out
 
-    def terminal(self, words: Sequence[str], env: Mapping[str, str] | None = None) -> Terminal:
-        """Start `pyjs words…` on a terminal."""
-        return Terminal([*self.flags, *words], env=self.environment(env), cwd=self.home)
+    def terminal(self, words: Sequence[str], env: Mapping[str, str] | None = None, **size: int) -> Terminal:
+        """Start `pyjs words…` on a terminal, of `columns` and `rows` if they are given."""
+        return Terminal([*self.flags, *words], env=self.environment(env), cwd=self.home, **size)

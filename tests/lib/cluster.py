@@ -18,7 +18,9 @@ from pyjs.protocol.identifier import name_hash
 from pyjs.raft import RaftConfig
 from pyjs.server.clock import SECOND
 from pyjs.server.cluster.bootstrap import BootstrapExpect
-from pyjs.server.cluster.member import GroupEnvironment, RaftMember
+from pyjs.server.cluster.environment import GroupEnvironment
+from pyjs.server.cluster.member import RaftMember
+from pyjs.server.cluster.membership_changes import MembershipPolicy
 from pyjs.server.cluster.proposals import Outcome, ProposalError
 from pyjs.server.cluster.raft_node import RaftNode
 from pyjs.server.cluster.ticker import Ticker
@@ -140,11 +142,11 @@ class Tally:
     def __init__(
         self, durable: tuple[int, list[str]] = (0, []), rests: Callable[[], bool] = lambda: False
     ) -> None:
-        self.applied, items = durable
+        self.durable_index, items = durable
         self.rests = rests
         self.between = False
         self.items = list(items)
-        self.index = self.applied
+        self.index = self.durable_index
         self.broken = False
         self.restored = 0
 
@@ -167,7 +169,7 @@ class Tally:
         self.index = upto
         self.between = False
 
-    def take(self) -> tuple[int, bytes] | None:
+    def snapshot(self) -> tuple[int, bytes] | None:
         assert not self.between, "a snapshot of half of an entry"
         return self.index, json.dumps(self.items).encode()
 
@@ -241,8 +243,9 @@ class Member:
             timing=TIMING,
             compact_entries=self.compact_entries,
         )
+        policy = MembershipPolicy(self._expected)
         self.member = RaftMember(
-            META, environment, self._application, self.owner, expected=self._expected, prepare=self._prepare
+            META, environment, self._application, self.owner, policy, prepare=self._prepare
         )
         self.member.start()
         return self

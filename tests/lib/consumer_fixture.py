@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from lib.fake_clock import FakeClock
@@ -21,7 +20,7 @@ from pyjs.server.jetstream.consumers import lifecycle
 from pyjs.server.jetstream.consumers.core import Consumer
 from pyjs.server.jetstream.host import JetStreamHost
 from pyjs.server.jetstream.quota import Quota
-from pyjs.server.slices import Shared
+from pyjs.server.slices import TurnScheduler
 
 SECOND = 1_000_000_000
 
@@ -82,7 +81,7 @@ class ConsumerFixture:
         self.log: list[str] = []
         self.host = JetStreamHost(clock=self.clock, executor=AtOnce(), server_name="one", log=self)
         # The same is delivered in one turn, however busy the machine is.
-        self.host.deliveries = Shared(partial(self.clock.call_later, 0), seconds=60)
+        self.host.deliveries = TurnScheduler(self.clock.soon, seconds=60)
         limits = AccountJetStream()
         self.jetstream = JetStreamAccount(self.account, self.host, directory, {"": limits}, Quota(), Quota())
         config = {"name": "S", "subjects": ["s.>"], "storage": "memory", "num_replicas": 1, **stream}

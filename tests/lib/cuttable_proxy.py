@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
+from typing import Self
 
 
 class Cuttable:
@@ -19,7 +20,7 @@ class Cuttable:
         self.port: int = self._listener.getsockname()[1]
         self._start(self._accept)
 
-    def __enter__(self) -> Cuttable:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -39,6 +40,10 @@ class Cuttable:
                     end.shutdown(socket.SHUT_RDWR)
         return len(pairs)
 
+    def reach(self, near: socket.socket) -> socket.socket:
+        """Return a connection to where a client's bytes go. Raises OSError if there is none."""
+        return socket.create_connection(("127.0.0.1", self._target))
+
     def _start(self, function: object, *arguments: object) -> None:
         thread = threading.Thread(target=function, args=arguments, daemon=True)  # type: ignore[arg-type]
         self._threads.append(thread)
@@ -51,7 +56,7 @@ class Cuttable:
             except OSError:
                 return
             try:
-                far = socket.create_connection(("127.0.0.1", self._target))
+                far = self.reach(near)
             except OSError:
                 near.close()
                 continue

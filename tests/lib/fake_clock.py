@@ -29,6 +29,9 @@ class FakeClock:
         heapq.heappush(self._timers, (self._now + max(0, delay), next(self._order), timer))
         return timer
 
+    def soon(self, callback: Callable[[], None]) -> FakeTimer:
+        return self.call_later(0, callback)
+
     def advance(self, ns: int) -> None:
         """Move on by `ns`, running timers that become due, in order, each at its own time."""
         end = self._now + ns

@@ -44,6 +44,8 @@ def _apply(data: bytearray, offset: int, change: bytes | None) -> None:
 class FakeDisk:
     """Implements `pyjs.store.fs.FileSystem`."""
 
+    delays_sync = False
+
     def __init__(self) -> None:
         self.seen: dict[str, Inode] = {}
         self.safe: dict[str, Inode] = {}

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pyjs.server.accounts import AccountRegistry
-from pyjs.server.client import Clients
+from pyjs.server.client import Clients, make_services
 from pyjs.server.config.options import Options
 from pyjs.server.identity import ServerIdentity
 
@@ -101,14 +101,14 @@ class ClientsFixture:
         self.registry = AccountRegistry(self.options, self.clock, random_bytes=self.random.randbytes)
         identity = ServerIdentity.new("test", self.clock.now(), self.random.randbytes)
         self.offloaded: list[tuple[Callable[[], bool], Callable[[bool], None]]] = []
-        self.clients = Clients(
+        services = make_services(
             self.options,
-            self.registry,
             identity,
             self.clock,
             lambda function, done: self.offloaded.append((function, done)),
             random_bytes=self.random.randbytes,
         )
+        self.clients = Clients(self.options, self.registry, services)
 
     def work(self) -> None:
         while self.offloaded:

@@ -121,7 +121,7 @@ def heard(listener: Wire, sender: Wire, subject: str) -> None:
     def arrives() -> bool:
         sender.pub(subject, b"probe")
         sender.sync()
-        listener.held.clear()
+        listener.unread.clear()
         return any(getattr(f, "sid", "") == "probe" for f in listener.sync())
 
     eventually(arrives, 60)

@@ -21,7 +21,7 @@ from pyjs.server.jetstream.meta.effect import (
 )
 from pyjs.server.jetstream.meta.node_info import NodeInfo, NodeStatus
 from pyjs.server.jetstream.meta.placement import PlacementPolicy
-from pyjs.server.jetstream.meta.planner import MetaPlanner, Requester
+from pyjs.server.jetstream.meta.planner import ApiClient, MetaPlanner
 from pyjs.server.jetstream.meta.state import MetaState
 from pyjs.server.jetstream.meta.tier_limits import UNLIMITED, TierLimits
 
@@ -90,7 +90,7 @@ class MetaFixture:
         self.node_statuses[one.id] = NodeStatus()
         return self.put(command)
 
-    requester = Requester({"acc": "A"}, ["C"])
+    requester = ApiClient({"acc": "A"}, ["C"])
 
     def create(
         self, account: str = "A", tier_limits: TierLimits = UNLIMITED, created: int = 1, **asked: Any
@@ -150,6 +150,13 @@ def stream_of(effects: list[Effect]) -> StreamAssignment:
 
 def code(error: ApiError) -> int:
     return error.err_code
+
+
+def refusal(effects: list[Effect]) -> int:
+    """Return the error code of the only effect, a refusal."""
+    [effect] = effects
+    assert isinstance(effect, CommandRejected)
+    return effect.error.err_code
 
 
 def check(state: MetaState) -> None:

@@ -15,7 +15,7 @@ from lib.eventually import turns
 from lib.fake_wire import PLAIN, ClientsFixture, FakeClient
 from lib.operator_accounts import AccountsEnv, Log
 from lib.operator_fixture import OperatorAccount, User
-from pyjs.server.client import Clients
+from pyjs.server.client import Clients, make_services
 from pyjs.server.config.options import Options
 from pyjs.server.identity import ServerIdentity
 from pyjs.server.operator.authenticator import OperatorAuthenticator
@@ -32,15 +32,10 @@ class LoginFixture(ClientsFixture):
         self.clock, self.registry = fixture.clock, fixture.registry
         self.authenticator = OperatorAuthenticator(fixture.accounts, fixture.clock, self.options)
         identity = ServerIdentity.new("test", self.clock.now(), os.urandom)
-        self.clients = Clients(
-            self.options,
-            self.registry,
-            identity,
-            self.clock,
-            lambda function, done: done(function()),
-            self.log,
-            gatekeeper=self.authenticator,
+        services = make_services(
+            self.options, identity, self.clock, lambda function, done: done(function()), self.log
         )
+        self.clients = Clients(self.options, self.registry, services, self.authenticator)
 
     def account(self, name: str = "A", **fields: Any) -> OperatorAccount:
         """Return an account that the resolver knows."""

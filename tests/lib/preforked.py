@@ -29,9 +29,13 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 PAUSE = 0.005
-# By program: where it starts, and what is imported beforehand, with all submodules.
+# By program: where it starts, and what is imported beforehand: packages of pyjs with all submodules, and what
+# else it imports when it runs.
 PROGRAMS = {
-    "pyjs-server": ("pyjs.server.main", ("pyjs.protocol", "pyjs.store", "pyjs.server")),
+    "pyjs-server": (
+        "pyjs.server.main",
+        ("pyjs.protocol", "pyjs.store", "pyjs.server", "uvloop", "ctypes", "encodings.idna"),
+    ),
     "pyjs": ("pyjs.cli.entry", ("pyjs.protocol", "pyjs.keys", "pyjs.cli", "pyjs.plugins", "questionary")),
 }
 # A plug-in of pytest, and what only other programs run or takes long.
@@ -142,19 +146,36 @@ def process_pool(program: str) -> ProcessPool:
 
 def _preload(program: str) -> None:
     for package in PROGRAMS[program][1]:
-        path = importlib.import_module(package).__path__
-        found = pkgutil.walk_packages(path, f"{package}.") if package.startswith("pyjs.") else ()
-        for module in found:
+        imported = importlib.import_module(package)
+        if not package.startswith("pyjs."):
+            continue
+        for module in pkgutil.walk_packages(imported.__path__, f"{package}."):
             if not module.name.startswith(LEFT_OUT) and not module.name.endswith("__main__"):
                 importlib.import_module(module.name)
+    _make_methods()
+    if program == "pyjs-server":  # reading options makes what every start would make: patterns
+        importlib.import_module("pyjs.server.config.flags").parse(["--port", "4222"]).options({})
+    else:  # and the first question makes key bindings
+        importlib.import_module("pyjs.cli.prompt").questions()
+        importlib.import_module("prompt_toolkit.application.application").load_key_bindings()
     gc.collect()
     gc.freeze()
 
 
-def _tend(program: str, door: socket.socket) -> None:
+def _make_methods() -> None:
+    """Have each `__init__` made that a dataclass makes at its first call: a sixth of what a start costs."""
+    for name, module in list(sys.modules.items()):
+        for each in [*vars(module).values()] if name.startswith("pyjs.") else []:
+            own: Any = vars(each).get("__init__") if isinstance(each, type) else None
+            if getattr(own, "__module__", "") == "pyjs.protocol.lazy_dataclass":
+                with contextlib.suppress(TypeError):  # it is made, and then refuses the argument
+                    own(None, no_field_has_this_name=True)
+
+
+def _tend(program: str, listener: socket.socket) -> None:
     """Answer requests until the socket is closed, then kill the children."""
     children: set[int] = set()
-    with door.makefile("r") as requests:
+    with listener.makefile("r") as requests:
         for line in requests:
             request = json.loads(line)
             number = request.pop("number")
@@ -162,7 +183,7 @@ def _tend(program: str, door: socket.socket) -> None:
                 opened = _opened(request)
                 pid = os.fork()
                 if pid == 0:
-                    os.close(door.fileno())
+                    os.close(listener.fileno())
                     _become(program, request, opened)
                 for file in set(opened):
                     os.close(file)
@@ -170,7 +191,7 @@ def _tend(program: str, door: socket.socket) -> None:
                 answer: dict[str, int | None] = {"pid": pid}
             else:
                 answer = {"code": _reap(request["pid"], children)}
-            door.sendall(json.dumps({"number": number, **answer}).encode() + b"\n")
+            listener.sendall(json.dumps({"number": number, **answer}).encode() + b"\n")
     for pid in children:
         os.kill(pid, signal.SIGKILL)
 

@@ -128,26 +128,26 @@ class Play:
             self.published += 1
             reply = rng.choice([b"ack.%d" % self.published, b"ack.%d" % self.published, b""])
             run.append((subject, reply, len(block), len(block) + len(body), tail(block, body)))
-        self.leader.replica.read(list(run))
+        self.leader.replica.proposals.receive_batch(list(run))
         if self.alone is not None:
-            self.alone.stream.ingest.read(list(run))
+            self.alone.stream.ingest.receive_batch(list(run))
 
     def delete(self) -> None:
         stream = self.leader.stream
         seq = self.rng.randint(1, max(stream.store.last_seq, 1))
         erase = self.rng.random() < 0.5
-        self._propose(entry.DeleteMsg(self.leader.replica.now(), seq, erase))
+        self._propose(entry.DeleteMsg(self.leader.replica.proposals.now(), seq, erase))
         if self.alone is not None:
-            self._same(self.alone.stream.delete_message(seq, erase=erase))
+            self._same(self.alone.stream.removal.delete_message(seq, erase=erase))
 
     def purge(self) -> None:
         rng, stream = self.rng, self.leader.stream
         subject = rng.choice(["", "", "s.a", "s.b", "s.>"])
         up_to = rng.choice([0, rng.randint(1, stream.store.last_seq + 3)])
         keep = 0 if up_to else rng.choice([0, 1, 3])
-        self._propose(entry.Purge(self.leader.replica.now(), subject, up_to, keep))
+        self._propose(entry.Purge(self.leader.replica.proposals.now(), subject, up_to, keep))
         if self.alone is not None:
-            self._same(self.alone.stream.purge(subject=subject, up_to=up_to, keep=keep))
+            self._same(self.alone.stream.removal.purge(subject=subject, up_to=up_to, keep=keep))
 
     def configure(self) -> None:
         try:
@@ -155,7 +155,7 @@ class Play:
         except ApiError:
             return
         document = json.dumps(wanted.to_json()).encode()
-        self._propose(entry.Configure(self.leader.replica.now(), document))
+        self._propose(entry.Configure(self.leader.replica.proposals.now(), document))
         if self.alone is not None:
             self.alone.stream.apply(wanted)
             self._same(True)
@@ -195,7 +195,7 @@ class Play:
     def _add(self, name: str, wanted: dict[str, Any]) -> None:
         checked = consumer_config(self.leader.stream, name, wanted)
         document = json.dumps(checked.to_json()).encode()
-        now = self.leader.replica.now()
+        now = self.leader.replica.proposals.now()
         assert order(self.leader, entry.AddConsumer(now, now, name, document)) == [True]
         if self.alone is not None:
             self.alone.consumer(name, wanted)
@@ -203,7 +203,7 @@ class Play:
 
     def remove_consumer(self, name: str) -> None:
         del self.consumers[name]
-        assert order(self.leader, entry.RemoveConsumer(self.leader.replica.now(), name)) == [True]
+        assert order(self.leader, entry.RemoveConsumer(self.leader.replica.proposals.now(), name)) == [True]
         if self.alone is not None:
             self.alone.stream.consumers[name].delete()
 
@@ -239,7 +239,7 @@ class Play:
             if rng.random() < 0.3:
                 block = headers.set(block, b"Nats-Msg-Id", b"id%d" % rng.randrange(12))
             messages.append(("O > >", "first", self.copied, rng.choice(SUBJECTS), block, b"copy"))
-        order(self.leader, entry.SourcedMsgs(self.leader.replica.now(), messages))
+        order(self.leader, entry.SourcedMsgs(self.leader.replica.proposals.now(), messages))
 
     def step(self) -> None:
         """Perform one operation."""

@@ -130,7 +130,7 @@ class Member(ReplicaHost):
             self.log,
             self,
         )
-        self.at = self.replica.applied
+        self.at = self.replica.durable_index
 
     @property
     def stream(self) -> Any:
@@ -265,7 +265,7 @@ class MemoryLog:
 def order(member: Member, wanted: entry.Entry) -> list[Any]:
     """Give an order to a replica and return what its entry led to."""
     got: list[Any] = []
-    member.replica.order(wanted, got.append)
+    member.replica.proposals.propose(wanted, got.append)
     return got
 
 

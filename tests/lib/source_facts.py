@@ -11,16 +11,21 @@ from __future__ import annotations
 import ast
 import fcntl
 import functools
+import gc
 import hashlib
 import os
 import pickle
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("native", "protocol", "raft", "keys", "store", "server", "cli", "plugins", "pipeline")
+ROOMS = (
+    *("native", "protocol", "raft", "keys", "store", "server"),
+    *("documents", "provision", "client", "cli", "plugins", "pipeline"),
+)
 CACHE = ROOT / ".pytest_cache" / "facts.pickle"
 RUN, LATE, TYPES = (
     "run",
@@ -29,6 +34,7 @@ RUN, LATE, TYPES = (
 )  # when an import happens: at import, inside a function, for mypy only
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # Formatted code has it alone in its line or after two blanks; a string rarely looks like that.
+WORD = re.compile(r"[A-Za-z_]\w*")
 COMMENT = re.compile(r"(?:^ *|  )# ?(.*)")
 
 
@@ -63,6 +69,9 @@ class Class(NamedTuple):
 
     bases: as written, such as `Protocol` or `Stream[Consumer]`.
     members: names of its methods and annotated fields, private ones left out.
+    attributes: all names that its instances have from it: methods, fields, constants, what it assigns to
+        `self`, private ones too.
+    methods: names of its functions and properties, private ones too, each once.
     handed: (parameter, annotation) of its `__init__`, or of the fields of a dataclass.
     """
 
@@ -70,6 +79,8 @@ class Class(NamedTuple):
     line: int
     bases: tuple[str, ...]
     members: tuple[str, ...]
+    attributes: frozenset[str]
+    methods: frozenset[str]
     handed: tuple[tuple[str, str], ...]
 
 
@@ -86,6 +97,7 @@ class Facts(NamedTuple):
     chains: tuple[tuple[str, int], ...]  # the longest `a.b.c.d` of each expression, and its line
     getattrs: tuple[int, ...]  # lines of `getattr(x, "constant"...)`
     prose: tuple[tuple[int, str], ...]  # (line, text) of each line of a docstring, and of each comment
+    words: frozenset[str]  # names that its code has, and words of its texts; not those of `prose`
 
 
 def sources(*rooms: str) -> list[Path]:
@@ -123,7 +135,11 @@ def _facts_of_everything() -> tuple[dict[str, Facts], dict[str, Facts]]:
         fcntl.flock(lock, fcntl.LOCK_EX)
         kept = _kept()
         keys = {path: _key(text) for path, text in texts.items()}
-        found = {key: kept[key] if key in kept else read(texts[path]) for path, key in keys.items()}
+        gc.disable()  # trees are large, and have no cycles
+        try:
+            found = {key: kept[key] if key in kept else read(texts[path]) for path, key in keys.items()}
+        finally:
+            gc.enable()
         if found.keys() != kept.keys():
             written = CACHE.with_suffix(f".{os.getpid()}")
             written.write_bytes(pickle.dumps(found, pickle.HIGHEST_PROTOCOL))
@@ -169,6 +185,7 @@ def read(text: str) -> Facts:
         tuple(found.chains),
         tuple(found.getattrs),
         (*found.docstrings, *_comments(text)),
+        frozenset(map(sys.intern, found.words)),
     )
 
 
@@ -190,44 +207,74 @@ class _Reader:
         self.chains: list[tuple[str, int]] = []
         self.getattrs: list[int] = []
         self.docstrings: list[tuple[int, str]] = []  # line by line
+        self.words: set[str] = set()
+        self._documents: set[int] = set()  # the docstrings' nodes
 
     def walk(self, parent: ast.AST, kind: str) -> None:
         """Note everything below `parent`; an import there is of this kind."""
         for node in ast.iter_child_nodes(parent):
-            below = kind
-            match node:
-                case ast.Attribute():
-                    self._attribute(node)
+            match node:  # the most frequent first; these and what comes below them are nine in ten
+                case ast.Name(id=name):
+                    self.words.add(name)
+                    continue
+                case ast.Load() | ast.Store():
+                    continue
+                case ast.Constant(value=value):
+                    if isinstance(value, str) and id(node) not in self._documents:
+                        self.words.update(WORD.findall(value))
+                    elif isinstance(value, bytes):
+                        self.words.update(WORD.findall(value.decode("latin-1")))
+                    continue
+                case ast.Attribute(attr=name):
+                    self.words.add(name)
+                    if isinstance(node.ctx, ast.Store):
+                        self.names.setdefault(name, node.lineno)
                     if not isinstance(parent, ast.Attribute):
                         self.chains.append((dotted(node), node.lineno))
+                    self.walk(node, kind)
                 case ast.Call():
                     self._call(node)
-                case ast.arg():
-                    self.names.setdefault(node.arg, node.lineno)
-                case ast.FunctionDef() | ast.AsyncFunctionDef():
-                    self.docstring(node)
-                    self.names.setdefault(node.name, node.lineno)
-                    size = (node.end_lineno or node.lineno) - node.lineno + 1
-                    self.functions.append(Function(node.name, node.lineno, size))
-                    below = LATE if kind == RUN else kind
-                case ast.ClassDef():
-                    self.docstring(node)
-                    self._class(node)
-                case ast.If() if getattr(node.test, "id", "") == "TYPE_CHECKING":
-                    below = TYPES
-                case ast.Import() | ast.ImportFrom():
-                    self._import(node, kind)
-            self.walk(node, below)
+                    self.walk(node, kind)
+                case ast.keyword(arg=str(name)):
+                    self.words.add(name)
+                    self.walk(node, kind)
+                case ast.arg(arg=name):
+                    self.words.add(name)
+                    self.names.setdefault(name, node.lineno)
+                    self.walk(node, kind)
+                case ast.stmt():
+                    self.walk(node, self._statement(node, kind))
+                case _:
+                    self.walk(node, kind)
+
+    def _statement(self, node: ast.stmt, kind: str) -> str:
+        """Note a statement of a kind; return the kind of imports in it."""
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                self.docstring(node)
+                self.words.add(name)
+                self.names.setdefault(name, node.lineno)
+                size = (node.end_lineno or node.lineno) - node.lineno + 1
+                self.functions.append(Function(name, node.lineno, size))
+                return LATE if kind == RUN else kind
+            case ast.ClassDef(name=name):
+                self.docstring(node)
+                self.words.add(name)
+                self._class(node)
+            case ast.If() if getattr(node.test, "id", "") == "TYPE_CHECKING":
+                return TYPES
+            case ast.Import() | ast.ImportFrom():
+                self._import(node, kind)
+                for alias in node.names:
+                    self.words.update([*alias.name.split("."), alias.asname or ""])
+        return kind
 
     def docstring(self, node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         """Note the docstring of what `node` defines."""
         match node.body[:1]:
             case [ast.Expr(value=ast.Constant(value=str(text))) as first]:
                 self.docstrings.extend(enumerate(text.splitlines(), first.lineno))
-
-    def _attribute(self, node: ast.Attribute) -> None:
-        if isinstance(node.ctx, ast.Store):
-            self.names.setdefault(node.attr, node.lineno)
+                self._documents.add(id(first.value))
 
     def _call(self, node: ast.Call) -> None:
         called = dotted(node.func)
@@ -253,7 +300,7 @@ class _Reader:
             if isinstance(item, FUNCTIONS):
                 members.append(item.name)
                 if item.name == "__init__":
-                    given = [*item.args.args, *item.args.kwonlyargs]
+                    given = [*item.args.posonlyargs, *item.args.args, *item.args.kwonlyargs]
                     handed += [(a.arg, ast.unparse(a.annotation)) for a in given if a.annotation]
             for name in _targets(item):
                 self.names.setdefault(name, item.lineno)
@@ -262,7 +309,22 @@ class _Reader:
                     fields.append((name, ast.unparse(item.annotation)))
         public = tuple(m for m in members if not m.startswith("_"))
         bases = tuple(ast.unparse(base) for base in node.bases)
-        self.classes.append(Class(node.name, node.lineno, bases, public, tuple(handed or fields)))
+        attributes = frozenset(_attributes(node))
+        methods = frozenset(item.name for item in node.body if isinstance(item, FUNCTIONS))
+        self.classes.append(
+            Class(node.name, node.lineno, bases, public, attributes, methods, tuple(handed or fields))
+        )
+
+
+def _attributes(node: ast.ClassDef) -> Iterator[str]:
+    for item in node.body:
+        yield from _targets(item)
+        if isinstance(item, (*FUNCTIONS, ast.ClassDef)):
+            yield item.name
+            for inner in ast.walk(item):
+                match inner:
+                    case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Store()):
+                        yield name
 
 
 def _targets(item: ast.stmt) -> Iterator[str]:

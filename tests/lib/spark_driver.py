@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from pyjs.pipeline.session import session
 
+from .spark_settings import QUICK
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PER_BATCH = 50
-SETTINGS = {"spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"}
 
 
 def start(
@@ -43,7 +44,7 @@ def java_of(spark: SparkSession) -> int:
 
 def main(servers: str, stream: str, folder: str) -> None:
     """Run the driver."""
-    with session("pyjs killed", master="local[2]", settings=SETTINGS) as spark:
+    with session("pyjs killed", master="local[2]", settings=QUICK) as spark:
         sys.stdout.write(f"{java_of(spark)}\n")
         sys.stdout.flush()
         if sys.stdin.readline():

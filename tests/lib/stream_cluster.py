@@ -22,7 +22,7 @@ from pyjs.protocol.identifier import name_hash
 from pyjs.server.accounts.account import Account
 from pyjs.server.accounts.flusher import Flusher
 from pyjs.server.clock import SECOND
-from pyjs.server.cluster.member import GroupEnvironment
+from pyjs.server.cluster.environment import GroupEnvironment
 from pyjs.server.cluster.ticker import Ticker
 from pyjs.server.cluster.transport import RaftTransport
 from pyjs.server.config.options import AccountJetStream
@@ -75,6 +75,9 @@ class ProcessClock:
 
     def call_later(self, delay: int, callback: Callable[[], None]) -> FakeTimer:
         return self.clock.call_later(delay, lambda: self.run(callback))
+
+    def soon(self, callback: Callable[[], None]) -> FakeTimer:
+        return self.call_later(0, callback)
 
     def run(self, callback: Callable[[], None]) -> None:
         """Run a callback in the process, unless it has ended; a power cut in it ends the process."""
@@ -238,6 +241,11 @@ class StreamServer:
         return found
 
 
+def texts(numbers: range) -> list[str]:
+    """Return bodies to publish, one for each number."""
+    return [f"m{number}" for number in numbers]
+
+
 class StreamCluster:
     """Servers by name; `state` is what all of them applied."""
 
@@ -351,7 +359,9 @@ class StreamCluster:
         if sum(server.leads() for server in servers) != 1:
             return False
         streams = [server.local for server in servers if server.local is not None]
-        if len(servers) > 1 and any(one.membership is None or one.membership.catching_up for one in streams):
+        if len(servers) > 1 and any(
+            one.membership is None or one.membership.local.catching_up for one in streams
+        ):
             return False
         stores = [one.stream.store for one in streams if one.stream]
         return len({(store.first_seq, store.last_seq, store.messages, store.bytes) for store in stores}) == 1
@@ -376,6 +386,10 @@ class StreamCluster:
             lambda: drop(account.publish(subject, body.encode(), reply=reply, header=header, own=True))
         )
         return reply
+
+    def bodies(self) -> list[str]:
+        """Wait until it has converged; return the messages' bodies."""
+        return [body.decode() for _, _, body in self.converge()]
 
     def stored(self, *bodies: str) -> list[int]:
         """Publish until each is acknowledged, whoever leads; return their sequences."""

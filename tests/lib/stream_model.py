@@ -25,18 +25,18 @@ FILTERS: list[tuple[str, ...]] = [
 
 class Model:
     def __init__(self) -> None:
-        self.held: dict[int, StoredMessage] = {}
+        self.messages: dict[int, StoredMessage] = {}
         self.last_seq = 0
         self.last_time = 0
 
     def copy(self) -> Model:
         other = Model()
-        other.held = dict(self.held)
+        other.messages = dict(self.messages)
         other.last_seq, other.last_time = self.last_seq, self.last_time
         return other
 
     def append_at(self, seq: int, subject: str, header: bytes, body: bytes, time: int) -> None:
-        self.held[seq] = StoredMessage(seq, subject, header, body, time)
+        self.messages[seq] = StoredMessage(seq, subject, header, body, time)
         self.last_seq, self.last_time = seq, time
 
     def skip_to(self, seq: int) -> None:
@@ -44,12 +44,12 @@ class Model:
 
     @property
     def first_seq(self) -> int:
-        return min(self.held, default=self.last_seq + 1 if self.last_seq else 0)
+        return min(self.messages, default=self.last_seq + 1 if self.last_seq else 0)
 
     def matching(self, filters: Sequence[str]) -> list[int]:
         return sorted(
             seq
-            for seq, message in self.held.items()
+            for seq, message in self.messages.items()
             if not filters or any(fits(one, message.subject) for one in filters)
         )
 
@@ -61,7 +61,7 @@ class Model:
             seqs = seqs[: max(0, len(seqs) - keep)]
         gone = [seq for seq in seqs if not up_to or seq < up_to]
         for seq in gone:
-            del self.held[seq]
+            del self.messages[seq]
         if subject in {None, ">"} and up_to > self.last_seq + 1:
             self.last_seq = up_to - 1
         return len(gone)
@@ -69,23 +69,25 @@ class Model:
 
 def check(store: Any, model: Model) -> None:
     """Compare all answers of a store with the model's."""
-    held = model.held
-    assert store.messages == len(held)
+    messages = model.messages
+    assert store.messages == len(messages)
     assert (store.first_seq, store.last_seq) == (model.first_seq, model.last_seq)
     assert store.last_time == model.last_time
-    assert store.first_time == (held[min(held)].time if held else 0)
+    assert store.first_time == (messages[min(messages)].time if messages else 0)
     assert store.bytes == sum(
-        store.size_of(one.subject, len(one.header), len(one.body)) for one in held.values()
+        store.size_of(one.subject, len(one.header), len(one.body)) for one in messages.values()
     )
-    gaps = [seq for seq in range(min(held), model.last_seq + 1) if seq not in held] if held else []
+    gaps = (
+        [seq for seq in range(min(messages), model.last_seq + 1) if seq not in messages] if messages else []
+    )
     assert [seq for low, high in store.gaps() for seq in range(low, high + 1)] == gaps
     middle = model.last_seq // 2
     late = [seq for low, high in store.gaps(middle) for seq in range(low, high + 1)]
     assert late == [seq for seq in gaps if seq >= middle]
     assert store.num_deleted == len(gaps)
-    for seq, message in held.items():
+    for seq, message in messages.items():
         assert store.get(seq) == message
-    subjects = {one.subject for one in held.values()}
+    subjects = {one.subject for one in messages.values()}
     assert store.num_subjects == len(subjects)
     for subject in subjects:
         seqs = model.matching([subject])
@@ -93,12 +95,12 @@ def check(store: Any, model: Model) -> None:
         assert store.subject_count(subject) == len(seqs)
     for edge in (0, model.first_seq, model.last_seq // 2 + 1):
         assert list(store.headed(edge)) == sorted(
-            seq for seq, one in held.items() if one.header and seq >= edge
+            seq for seq, one in messages.items() if one.header and seq >= edge
         )
     for filters in FILTERS:
         _check_filters(store, model, filters)
-    for time in {one.time + extra for one in held.values() for extra in (0, 1)}:
-        expected = min((seq for seq, one in held.items() if one.time >= time), default=model.last_seq + 1)
+    for time in {one.time + extra for one in messages.values() for extra in (0, 1)}:
+        expected = min((seq for seq, one in messages.items() if one.time >= time), default=model.last_seq + 1)
         assert store.seq_at(time) == expected
 
 
@@ -112,15 +114,15 @@ def _check_filters(store: Any, model: Model, filters: tuple[str, ...]) -> None:
         run = [seq for seq in following if seq <= edge + 20][:5]
         assert [one.seq for one in store.next_run(filters, edge, edge + 20, 5, 1 << 20)] == run
         message = store.next(filters, edge)
-        assert message == (model.held[following[0]] if following else None)
+        assert message == (model.messages[following[0]] if following else None)
         lasts: dict[str, int] = {}
         for seq in seqs:
             if not edge or seq <= edge:
-                lasts[model.held[seq].subject] = seq
+                lasts[model.messages[seq].subject] = seq
         assert store.last_per_subject(filters, edge) == sorted(lasts.values())
     if len(filters) == 1:
-        assert store.last(filters[0]) == (model.held[seqs[-1]] if seqs else None)
+        assert store.last(filters[0]) == (model.messages[seqs[-1]] if seqs else None)
         counts: dict[str, int] = {}
         for seq in seqs:
-            counts[model.held[seq].subject] = counts.get(model.held[seq].subject, 0) + 1
+            counts[model.messages[seq].subject] = counts.get(model.messages[seq].subject, 0) + 1
         assert store.subjects(filters[0]) == counts

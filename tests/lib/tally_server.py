@@ -21,7 +21,9 @@ from typing import Any
 from pyjs.protocol.identifier import name_hash
 from pyjs.server.app import Server
 from pyjs.server.cluster.bootstrap_peers import expected
-from pyjs.server.cluster.member import GroupEnvironment, RaftMember
+from pyjs.server.cluster.environment import GroupEnvironment
+from pyjs.server.cluster.member import RaftMember
+from pyjs.server.cluster.membership_changes import MembershipPolicy
 from pyjs.server.cluster.proposals import Outcome, ProposalError
 from pyjs.server.cluster.raft_node import RaftNode
 from pyjs.server.cluster.ticker import Ticker
@@ -45,7 +47,7 @@ class CountingDisk(Disk):
 class List:
     """The replicated list; long items (of load) are only counted."""
 
-    applied = 0
+    durable_index = 0
 
     def __init__(self) -> None:
         self.index = 0
@@ -60,7 +62,7 @@ class List:
                 self.items.append(data.decode())
         self.index = upto
 
-    def take(self) -> tuple[int, bytes] | None:
+    def snapshot(self) -> tuple[int, bytes] | None:
         return self.index, json.dumps([self.counted, self.items]).encode()
 
     def restore(self, data: bytes, index: int) -> None:
@@ -100,13 +102,10 @@ class Tally:
         self.members = []
         for number in range(int(os.environ.get("TALLY_GROUPS", "1"))):
             name = f"tally{number}" if number else "tally"
-            member = RaftMember(
-                name,
-                environment,
-                List if number else self._make,
-                self,
-                expected=lambda: expected(routes.remotes, configured=bool(routes.cluster.routes)),
+            policy = MembershipPolicy(
+                lambda: expected(routes.remotes, configured=bool(routes.cluster.routes))
             )
+            member = RaftMember(name, environment, List if number else self._make, self, policy)
             member.start()
             self.members.append(member)
         routes.observers.append(self)

@@ -32,8 +32,8 @@ HINTS = re.compile(r"\s*(\[\? for help\]|\[arrows[^\]]*\]|\((?:[^()]*)\))\s*$")
 class Screen(pyte.Screen):
     """A screen that answers the questions a program asks its terminal."""
 
-    def __init__(self, master: int) -> None:
-        super().__init__(COLUMNS, ROWS)
+    def __init__(self, master: int, columns: int, rows: int) -> None:
+        super().__init__(columns, rows)
         self.master = master
 
     def write_process_input(self, data: str) -> None:
@@ -56,10 +56,18 @@ class Screen(pyte.Screen):
 class Terminal:
     """A running command; use it as a context manager so that it ends."""
 
-    def __init__(self, words: Sequence[str], *, env: Mapping[str, str], cwd: Path) -> None:
+    def __init__(
+        self,
+        words: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        cwd: Path,
+        columns: int = COLUMNS,
+        rows: int = ROWS,
+    ) -> None:
         self.master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
-        self.screen = Screen(self.master)
+        self.screen = Screen(self.master, columns, rows)
+        self.resize(columns, rows)
         self.stream = pyte.ByteStream(self.screen)
         self.stderr = tempfile.NamedTemporaryFile()  # noqa: SIM115 - closed by __exit__
         self.process = process_pool("pyjs").start(
@@ -102,6 +110,18 @@ class Terminal:
         """Press keys."""
         self._still = False
         os.write(self.master, text.encode())
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Give the terminal another size, as a user does by pulling at its window."""
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self.screen.resize(rows, columns)
+
+    def shows(self, fits: Callable[[str], object]) -> list[str]:
+        """Wait until what the terminal shows fits; return its lines."""
+        deadline = time.monotonic() + SECONDS
+        while not fits("\n".join(self.lines())):
+            assert self.read(max(0.0, deadline - time.monotonic())), "\n".join(self.lines())
+        return self.lines()
 
     def lines(self) -> list[str]:
         """Return what the terminal shows, without blank lines at the end."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pyjs.keys import AccountClaims, KeyPair, KeyRole, Trust, encode
-from pyjs.server.operator.resolver.directory import TokenDirectory
+from pyjs.server.operator.resolver.directory import DirectoryRules, TokenDirectory
 
 from .fake_clock import FakeClock
 
@@ -55,6 +55,6 @@ class Operated:
 
     def directory(self, path: Path, **options: Any) -> TokenDirectory:
         """Return an opened directory."""
-        directory = TokenDirectory(path, self.trust, self.clock, self.log, **options)
+        directory = TokenDirectory(path, self.trust, self.clock, self.log, DirectoryRules(**options))
         directory.open()
         return directory

@@ -14,7 +14,6 @@ from __future__ import annotations
 import difflib
 import re
 import shlex
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,6 +22,7 @@ from pathlib import Path
 import pytest
 
 from .cli import Cli
+from .eventually import TooEarlyError, eventually
 from .terminal import readings
 
 Alike = Callable[[list[str]], list[str]]
@@ -82,15 +82,19 @@ def play(cli: Cli, step: Step, alike: Alike | None = None) -> None:
     A command whose effect may come later than its run (AGAIN) is run again until it shows what is expected or
     time is up.
     """
-    alike = alike or normal
-    deadline = time.monotonic() + REPORT_SECONDS
-    while True:
+    compared = alike or normal
+
+    def fits() -> bool:
         code, shown = _shown(cli, step)
-        if code == 0 and (not normal(step.expected) or alike(shown) == alike(step.expected)):
-            return
-        if AGAIN.isdisjoint(step.words) or time.monotonic() > deadline:
-            wrong = differences(step.expected, shown, alike) if code == 0 else [f"exit {code}", *shown]
-            pytest.fail(f"{step.command}\n" + "\n".join(wrong), pytrace=False)
+        if code == 0 and (not normal(step.expected) or compared(shown) == compared(step.expected)):
+            return True
+        wrong = differences(step.expected, shown, compared) if code == 0 else [f"exit {code}", *shown]
+        raise TooEarlyError(f"{step.command}\n" + "\n".join(wrong))
+
+    try:
+        eventually(fits, 0 if AGAIN.isdisjoint(step.words) else REPORT_SECONDS)
+    except TooEarlyError as error:
+        pytest.fail(str(error), pytrace=False)
 
 
 def _shown(cli: Cli, step: Step) -> tuple[int, list[str]]:

@@ -56,7 +56,7 @@ class Wire:
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._data = b""
         self._next = 0  # where the part of the buffer begins that was not returned
-        self.held: deque[Frame] = deque()
+        self.unread: deque[Frame] = deque()
         self.infos: list[dict[str, Any]] = []
         self.prefix = ""
         self.asked = 0
@@ -123,8 +123,8 @@ class Wire:
     def sync(self) -> list[Frame]:
         """Make a PING round trip, so that everything sent is handled; return what came before the PONG."""
         self.send(b"PING\r\n")
-        seen = list(self.held)
-        self.held.clear()
+        seen = list(self.unread)
+        self.unread.clear()
         while (frame := self._frame()) != b"PONG":
             seen.append(frame)
             if isinstance(frame, bytes) and frame.startswith(b"-ERR") and self._at_end():
@@ -133,7 +133,7 @@ class Wire:
 
     def next(self) -> Frame:
         """Return the next frame."""
-        return self.held.popleft() if self.held else self._frame()
+        return self.unread.popleft() if self.unread else self._frame()
 
     def msg(self) -> Msg:
         """Return the next frame, which must be a message."""
@@ -147,8 +147,8 @@ class Wire:
 
     def ends(self) -> list[Frame]:
         """Read until the server closes; return what arrived. Raises TimeoutError if it does not close."""
-        seen = list(self.held)
-        self.held.clear()
+        seen = list(self.unread)
+        self.unread.clear()
         try:
             while True:
                 seen.append(self._frame())
@@ -183,7 +183,7 @@ class Wire:
                 assert not (isinstance(frame, bytes) and frame.startswith(b"-ERR")), frame
                 kept.append(frame)
         finally:
-            self.held.extendleft(reversed(kept))
+            self.unread.extendleft(reversed(kept))
 
     def close(self) -> None:
         """Close the socket."""

@@ -2,60 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from array import array
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lib.publishes import VERBS, Scan, bodies, clocks, messages, names, scans
 from pyjs import native
-from pyjs.native import publishes
+from pyjs.native import deliveries, ingest, publishes, records, replies, sequences
+from pyjs.store.sequences import Sequences
 
 _native = pytest.importorskip("pyjs.native._native", reason="there was no compiler")
-
-Scan = tuple[bytes, int, int, int, int, tuple[bytes, bytes]]  # the arguments of a scan but the last one
-VERBS = ((b"PUB ", b"HPUB "), (b"PUB ", b""), (b"LMSG ", b"HMSG "), (b"RMSG A ", b"HMSG A "))
-names = st.binary(min_size=1, max_size=8).filter(
-    lambda name: not set(name) & set(b" \t\r\n")
-) | st.sampled_from([b"a", b"5", b"12", b"+", b"|"])
-sizes = st.sampled_from(
-    [b"0", b"1", b"3", b"03", b"000000005", b"0000000005", b"-1", b"x", b"", b"999999999"]
-)
-bodies = st.binary(max_size=6) | st.sampled_from([b"\r\n", b"PUB a 1\r\nx\r\n", b"NATS/1.0\r\n\r\n"])
-
-
-@st.composite
-def frames(draw: st.DrawFn, verbs: tuple[bytes, bytes]) -> bytes:
-    """One frame, mostly a whole publish; else with another size, verb, blank or end."""
-    with_header = draw(st.booleans())
-    body, header = draw(bodies), draw(bodies) if with_header else b""
-    numbers = [b"%d" % len(header)] * with_header + [b"%d" % len(header + body)]
-    if draw(st.integers(0, 9)) == 0:
-        numbers = [draw(sizes) for _ in numbers]
-    fields = [draw(names) for _ in range(draw(st.sampled_from([1, 1, 2, 2, 2, 0, 3])))] + numbers
-    blank, end = b" ", b"\r\n"
-    if draw(st.integers(0, 9)) == 0:
-        blank, end = (
-            draw(st.sampled_from([b"  ", b"\t", b" "])),
-            draw(st.sampled_from([b"\n", b" \r\n", b"\r\r\n"])),
-        )
-    return verbs[with_header] + blank.join(fields) + end + header + body + b"\r\n"
-
-
-@st.composite
-def scans(draw: st.DrawFn) -> Scan:
-    """The arguments of a scan but its list: bytes that look like publishes, whole, cut or spoilt anywhere."""
-    verbs = draw(st.sampled_from(VERBS))
-    data = b"".join(
-        draw(st.lists(frames(verbs) | st.sampled_from([b"PING\r\n", b"pub a 0\r\n\r\n"]), max_size=5))
-    )
-    if data and draw(st.booleans()):
-        place = draw(st.integers(0, len(data) - 1))
-        kept = draw(st.integers(0, 1))
-        data = data[:place] + draw(st.binary(max_size=2)) + data[place + kept :]
-    data = data[: draw(st.integers(0, len(data)))] if draw(st.booleans()) else data
-    pos = draw(st.integers(0, len(data))) if draw(st.integers(0, 4)) == 0 else 0
-    limits = draw(st.sampled_from([(4096, 1 << 20), (10, 1 << 20), (4096, 3), (4, 0)]))
-    return (data, pos, draw(st.sampled_from([512, 512, 1, 0])), *limits, verbs)
 
 
 @given(scans())
@@ -70,6 +28,383 @@ def test_a_scan_finds_what_the_plain_one_finds(arguments: Scan) -> None:
 def test_a_scan_of_any_bytes(data: bytes, verbs: tuple[bytes, bytes]) -> None:
     ops: list[Any] = []
     assert 0 <= _native.scan_publishes(data, 0, 512, 4096, 1 << 20, verbs, ops) <= len(data)
+
+
+class Receiver:
+    """A subscription and its queue, and what was queued."""
+
+    def __init__(self) -> None:
+        self.delivered = self.out_bytes = 0
+        self.flush_pending = False
+        self.out: list[bytes] = []
+
+    @property
+    def seen(self) -> tuple[int, int, bool, list[bytes]]:
+        return self.delivered, self.out_bytes, self.flush_pending, self.out
+
+
+class FakePlan(NamedTuple):
+    """What `deliver_publishes` reads of a plan."""
+
+    targets_for: tuple[tuple[Any, ...] | None]
+    headers: bool
+    special: bool
+    silent: bool
+    simple: bool
+    batch_subscription: str | None
+
+
+BATCH_SUBSCRIPTIONS = {
+    7: "one",
+    8: "other",
+}  # by the first number of a plan; 9 is a plan without targets of its own
+
+
+def deliver(function: Any, drawn: list[tuple[bytes, list[int], bool, bool, bool]], scan: Scan) -> Any:
+    """Deliver what `scan` has with plans as drawn; return the result, and what everybody got."""
+    receivers = [Receiver() for _ in range(3)]
+    plans = {}
+    for subject, numbers, headers, special, silent in drawn:
+        targets = [
+            (receivers[n % 3], receivers[n % 3], receivers[n % 3].out.append, b"M%d " % n, b"H%d " % n)
+            for n in numbers
+        ]
+        receiver = BATCH_SUBSCRIPTIONS.get(numbers[0]) if numbers else None
+        chosen = None if receiver or numbers == [9] else tuple(targets)
+        plans[subject] = FakePlan((chosen,), headers, special, silent, not (receiver and silent), receiver)
+    flush: list[Receiver] = []
+    run: list[Any] = []
+    data, pos, *limits = scan
+    shared = {subject.rpartition(b".")[2]: plan for subject, plan in plans.items()} | {b"none": None}
+    result = function(plans, shared, b"a.", 0, b"TRACE", flush, run, 3, data, pos, *limits)
+    return result, [one.seen for one in receivers], [receivers.index(one) for one in flush], run
+
+
+plans = st.lists(
+    st.tuples(
+        names,
+        st.lists(st.integers(0, 9), max_size=4),
+        st.booleans(),
+        st.sampled_from([False, False, True]),
+        st.booleans(),
+    ),
+    max_size=5,
+)
+
+
+@given(plans, scans())
+def test_deliveries_are_those_of_the_plain_function(
+    drawn: list[tuple[bytes, list[int], bool, bool, bool]], scan: Scan
+) -> None:
+    assert deliver(_native.deliver_publishes, drawn, scan) == deliver(
+        deliveries.deliver_publishes, drawn, scan
+    )
+
+
+PUBLISHES = b"PUB a 3\r\none\r\nPUB a r 3\r\ntwo\r\n"
+
+
+@pytest.mark.parametrize("function", [_native.deliver_publishes, deliveries.deliver_publishes])
+@pytest.mark.parametrize(
+    ("plan", "data", "count"),
+    [
+        ((b"a", [0, 1], True, False, False), PUBLISHES, 2),
+        ((b"b", [0], True, False, False), PUBLISHES, 0),  # no plan
+        ((b"a", [9], True, False, False), PUBLISHES, 0),  # another target for each message
+        ((b"a", [0], True, True, False), PUBLISHES, 0),
+        ((b"a", [], True, True, True), PUBLISHES, 1),  # nobody: the second one's sender is told so
+        ((b"a", [0], True, False, False), b"PUB a _R_.x 0\r\n\r\n", 0),
+        ((b"a", [0], True, False, False), b"PUB a $JS.ACK 0\r\n\r\n", 0),
+        ((b"a", [0], True, False, False), b"HPUB a 3 4\r\nN\r\nx\r\n", 1),
+        ((b"a", [0], False, False, False), b"HPUB a 3 4\r\nN\r\nx\r\n", 0),
+        ((b"a", [0], True, False, False), b"HPUB a 5 5\r\nTRACE\r\n", 0),
+        ((b"a", [0], True, False, False), b"HPUB a 4 9\r\nxxxxTRACE\r\n", 1),  # in the payload
+        ((b"a", [0], True, False, False), PUBLISHES[:-1], 1),
+        ((b"a", [7], True, True, False), PUBLISHES, 2),
+        ((b"a", [7], True, True, False), PUBLISHES * 2, 3),  # no more than fit together
+        ((b"a", [7], True, True, True), PUBLISHES, 0),  # not simple
+        ((b"a", [7], True, False, False), b"HPUB a 5 5\r\nTRACE\r\n", 0),
+    ],
+)
+def test_deliveries_end_before_what_needs_more(
+    function: Any, plan: tuple[bytes, list[int], bool, bool, bool], data: bytes, count: int
+) -> None:
+    (stop, delivered, _, receiver), receivers, _, run = deliver(
+        function, [plan], (data, 0, 512, 4096, 1 << 20, (b"PUB ", b"HPUB "))
+    )
+    read = plan[1] == [7]
+    assert (delivered, receivers[0][0]) == (count, 0 if read or not plan[1] else count)
+    assert (len(run), receiver) == ((count, "one") if read and count else (0, None))
+    assert data[stop:].startswith((b"PUB", b"HPUB")) or stop == len(data)
+
+
+@pytest.mark.parametrize("function", [_native.deliver_publishes, deliveries.deliver_publishes])
+def test_a_run_is_for_one_receiver(function: Any) -> None:
+    plans = [
+        (b"%c" % letter, [number], True, True, False)
+        for letter, number in zip(b"abc", (7, 8, 0), strict=True)
+    ]
+    plans[2] = (b"c", [0], True, False, False)
+    data = b"PUB c 0\r\n\r\nPUB a 0\r\n\r\nPUB %b 0\r\n\r\n"
+    for following in (b"b", b"c"):
+        (stop, count, _, receiver), receivers, _, run = deliver(
+            function, plans, (data % following, 0, 512, 4096, 1 << 20, (b"PUB ", b"HPUB "))
+        )
+        assert (data[:stop], count, receiver, len(run)) == (data[:22], 2, "one", 1)
+        assert receivers[0][0] == 1
+
+
+# --- publishes to a stream
+
+header_parts = st.sampled_from(
+    [
+        b"NATS/1.0\r\n",
+        b"NATS/1.0",
+        b"\r\n",
+        b"\r",
+        b"\n",
+        b"Nats-Msg-Id:",
+        b"Nats-Msg-Id: one\r\n",
+        b"Nats-",
+        b" ",
+        b"\t",
+        b"Nats-TTL: 1s\r\n",
+        b"Nats-Msg-Id:  two \r\n",
+        b"A: b\r\n",
+        b"one",
+        b"Nats-Msg-Id",
+    ]
+)
+good_headers = st.sampled_from([b"", b"NATS/1.0\r\nNats-Msg-Id: %b\r\n\r\n"]).flatmap(
+    lambda header: st.binary(max_size=2).map(lambda name: header.replace(b"%b", name))
+)
+any_headers = good_headers | st.lists(header_parts, max_size=8).map(b"".join) | st.binary(max_size=12)
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> list[tuple[bytes, bytes, int, int, bytes]]:
+    """Publishes that came together, with any headers."""
+    made = []
+    for _ in range(draw(st.integers(0, 8))):
+        header, body = draw(any_headers), draw(bodies)
+        size = len(header) + len(body)
+        reply = draw(st.sampled_from([b"", b"r.1", b"\xff"]))
+        start = draw(st.sampled_from([b"5\r\n", b"reply 3 3\r\n"]))
+        made.append((draw(names), reply, len(header), size, start + header + body + b"\r\n"))
+    return made
+
+
+def taken(function: Any, *arguments: Any) -> Any:
+    *first, known = arguments
+    known = None if known is None else dict(known)
+    run, start, most, ack, sequence = first
+    start = min(start, len(run))
+    lists: tuple[list[Any], ...] = ([], [], [])
+    return function(run, start, most, known, ack, sequence, 5, *lists), known, lists
+
+
+@given(
+    st.tuples(
+        runs(),
+        st.integers(0, 3),
+        st.sampled_from([1 << 62, 1 << 62, 20, 0]),
+        st.sampled_from([b'{"seq":', b"", None]),
+        st.sampled_from([1, 9, 10, 1 << 32, (1 << 64) - 20]),
+        st.none()
+        | st.dictionaries(st.sampled_from([b"one", b"two", b"", b"a"]), st.sampled_from([0, 7, 1 << 40])),
+    )
+)
+def test_publishes_are_taken_as_by_the_plain_function(arguments: tuple[Any, ...]) -> None:
+    assert taken(_native.take_publishes, *arguments) == taken(ingest.take_publishes, *arguments)
+
+
+@pytest.mark.parametrize("function", [_native.take_publishes, ingest.take_publishes])
+@pytest.mark.parametrize(
+    ("header", "identifier"),
+    [
+        (b"", b""),
+        (b"NATS/1.0\r\nA: b\r\n\r\n", b""),
+        (b"NATS/1.0\r\nNats-Msg-Id: \t x y \r\n\r\n", b"x y"),
+        (b"NATS/1.0\r\nNats-Msg-Id:x", b"x"),
+        (b"NATS/1.0\r\nNats-Msg-Id:x\ry\r\n\r\n", b"x\ry"),
+        (b"NATS/1.0\r\nNats-Msg-Id: \r\n\r\n", None),
+        (b"NATS/1.0\r\nNats-Msg-Id: x\r\nNats-TTL: 1\r\n\r\n", None),
+        (b"NATS/1.0\r\nNats-Msg-Id-: x\r\n\r\n", None),
+        (b"NATS/1.0 200\r\n\r\n", None),
+        (b"NATS/1.0\r\nA: " + bytes(65535 - 17) + b"\r\n\r\n", b""),
+        (b"NATS/1.0\r\nA: " + bytes(65536 - 17) + b"\r\n\r\n", None),
+    ],
+)
+def test_only_a_message_id_is_judged(function: Any, header: bytes, identifier: bytes | None) -> None:
+    run = [(b"s", b"r", len(header), len(header) + 1, b"r 0\r\n" + header + b"x\r\n")]
+    (stop, last), _, (messages, ids, answers) = taken(function, run, 0, 1 << 20, b"#", 4, {})
+    if identifier is None:
+        assert (stop, messages, ids, answers) == (0, [], [], [])
+        return
+    assert (stop, last, messages, answers) == (1, identifier, [("s", header, b"x")], [(b"r", b"#4}")])
+    assert ids == ([(5, identifier, 4)] if identifier else [])
+
+
+# --- stores
+
+
+@given(
+    st.tuples(
+        messages,
+        st.sampled_from([1, 1 << 40]),
+        clocks,
+        st.integers(0, (1 << 32) - 1),
+        st.sampled_from([0, 64, 1 << 24]),
+    )
+)
+def test_records_are_those_of_the_plain_function(arguments: tuple[Any, ...]) -> None:
+    assert _native.encode_messages(*arguments) == records.encode_messages(*arguments)
+
+
+@given(st.tuples(messages, st.sampled_from([1, 1 << 40]), clocks))
+def test_messages_are_kept_as_by_the_plain_function(arguments: tuple[Any, ...]) -> None:
+    plain: dict[int, Any] = {}
+    compiled: dict[int, Any] = {}
+    assert _native.keep_messages(compiled, *arguments) == records.keep_messages(plain, *arguments)
+    assert compiled == plain
+
+
+def added(function: Any, subjects: str, start: int, lengths: list[int]) -> Any:
+    """Add a message for each letter, to subjects that have as many sequences; "d" has one, "e" is new."""
+    columns: list[Any] = [Sequences(range(1, length + 1)) for length in lengths] + [1]
+    ids = {"a": 0, "b": 1, "c": 2, "d": 3}
+    numbers = array("I", [9])
+    stop = function(ids, columns, [(letter, b"", b"") for letter in subjects], start, 20_000, numbers)
+    return stop, numbers, [(list(one), one.count) for one in columns[:3]], columns[3], ids
+
+
+@given(
+    st.text("aaabbbcccde", max_size=8),
+    st.integers(0, 2),
+    st.lists(st.sampled_from([0, 5, 8191, 8192]), min_size=3, max_size=3),
+)
+def test_sequences_are_added_as_by_the_plain_function(subjects: str, start: int, lengths: list[int]) -> None:
+    start = min(start, len(subjects))
+    plain = added(sequences.add_sequences, subjects, start, lengths)
+    assert added(_native.add_sequences, subjects, start, lengths) == plain
+    assert plain[0] == len(subjects) or plain[0] == start or subjects[plain[0]] in "de"
+
+
+# --- answers
+
+
+class Subscriber(NamedTuple):
+    """What `frame_replies` reads of a subscription."""
+
+    sid: bytes
+
+
+inboxes = st.sampled_from(
+    [b"a.1", b"a.2", b"a.long.1", b"b.1", b"b.end", b"x", b"", b".", b".x", b"a.", b"a.lit", b"c.1"]
+)
+HEADS = (b"a", b"a.long", b"b", b"", b"c")
+replied = st.lists(st.tuples(inboxes, st.sampled_from([b"", b"one", b"x" * 12])), max_size=6)
+
+
+@given(
+    replied,
+    st.integers(0, 3),
+    st.integers(0, 6),
+    st.lists(st.integers(0, 2), min_size=5, max_size=5),
+    st.booleans(),
+)
+def test_replies_are_framed_as_by_the_plain_function(
+    drawn: list[tuple[bytes, bytes]], start: int, most: int, owners: list[int], others: bool
+) -> None:
+    known = [(Subscriber(b"1"), "one"), (Subscriber(b"22"), "two"), None]
+    receivers = {head: known[owner] for head, owner in zip(HEADS, owners, strict=True)}
+    sets = ({b"c.1"}, {b"end"}, {"a.lit"}) if others else (set(), set(), set())
+    arguments = (drawn, start, most, sets[0], receivers, *sets[1:])
+    framed = replies.frame_replies(*arguments)
+    assert _native.frame_replies(*arguments) == framed
+    if framed[1] is not None:
+        assert framed[2].startswith(b"MSG %b %b " % (drawn[start][0], framed[1][0].sid))
+
+
+class Queue(NamedTuple):
+    """What `frame_answers` reads of a queue."""
+
+    headers: bool
+
+
+@given(
+    replied,
+    st.lists(st.sampled_from([b"", b"NATS/1.0\r\n\r\n"]), min_size=6, max_size=6),
+    st.tuples(st.integers(0, 3), st.integers(0, 6)),
+    st.lists(st.integers(0, 2), min_size=5, max_size=5),
+    st.booleans(),
+)
+def test_answers_are_framed_as_by_the_plain_function(
+    drawn: list[tuple[bytes, bytes]],
+    headers: list[bytes],
+    part: tuple[int, int],
+    owners: list[int],
+    others: bool,
+) -> None:
+    known = [(Subscriber(b"1"), Queue(True)), (Subscriber(b"22"), Queue(False)), None]
+    receivers = {head: known[owner] for head, owner in zip(HEADS, owners, strict=True)}
+    sets = ({b"c.1"}, {b"end"}, {"a.lit"}) if others else (set(), set(), set())
+    answers = [(subject, header, body) for (subject, body), header in zip(drawn, headers, strict=False)]
+    arguments = (answers, *part, sets[0], receivers, *sets[1:])
+    framed = replies.frame_answers(*arguments)
+    assert _native.frame_answers(*arguments) == framed
+    stop, receiver, frames, size = framed
+    if receiver is None:
+        assert (stop, frames, size) == (part[0], b"", 0)
+        return
+    taken = answers[part[0] : stop]
+    assert frames.count(b"HMSG ") == (
+        sum(map(bool, (header for _, header, _ in taken))) if receiver[1].headers else 0
+    )
+    assert frames.count(b"MSG ") == len(taken)
+
+
+@pytest.mark.parametrize("function", [_native.frame_answers, replies.frame_answers])
+def test_answers_have_their_headers_where_the_queue_takes_them(function: Any) -> None:
+    answers = [(b"a.1", b"H\r\n", b"one"), (b"a.2", b"", b""), (b"a.3", b"HH", b"x" * 12)]
+    for headers, frames, size in (
+        (True, b"HMSG a.1 7 3 6\r\nH\r\none\r\nMSG a.2 7 0\r\n\r\nHMSG a.3 7 2 14\r\nHH%b\r\n", 20),
+        (False, b"MSG a.1 7 3\r\none\r\nMSG a.2 7 0\r\n\r\nMSG a.3 7 12\r\n%b\r\n", 15),
+    ):
+        receiver = Subscriber(b"7"), Queue(headers)
+        found = function(answers, 0, 9, set(), {b"a": receiver}, set(), set())
+        assert found == (3, receiver, frames % (b"x" * 12), size)
+
+
+@pytest.mark.parametrize("function", [_native.deliver_publishes, deliveries.deliver_publishes])
+@pytest.mark.parametrize(
+    ("subject", "expected"),
+    [
+        (b"a.one.x", 1),
+        (b"a.one.x.y", 1),
+        (b"a.one", 0),
+        (b"a.one.", 0),
+        (b"a.one..x", 0),
+        (b"a..x", 0),
+        (b"a.", 0),
+        (b"a.none.x", 0),
+        (b"a.two.x", 0),
+        (b"b.one.x", 0),
+        (b"b.a.one.x", 0),
+    ],
+)
+def test_subjects_share_a_plan_by_the_token_after_the_prefix(
+    function: Any, subject: bytes, expected: int
+) -> None:
+    plan = FakePlan((None,), True, False, False, True, "one")
+    shared = {b"one": plan, b"": plan, b"none": None}
+    run: list[Any] = []
+    data = b"PUB %b r 3\r\none\r\n" % subject
+    limits = 512, 4096, 1 << 20, (b"PUB ", b"HPUB ")
+    stop, count, size, receiver = function({}, shared, b"a.", 0, b"TRACE", [], run, 3, data, 0, *limits)
+    assert (stop, count, size) == ((len(data), 1, 3) if expected else (0, 0, 0))
+    assert run == ([(subject, b"r", 0, 3, b"r 3\r\none\r\n")] if expected else [])
+    assert receiver == ("one" if expected else None)
 
 
 def test_every_compiled_function_has_a_plain_twin() -> None:

@@ -9,16 +9,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from lib.spark_settings import QUICK
 from pyjs.pipeline.session import session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SETTINGS = {
-    "spark.sql.shuffle.partitions": "2",
+    **QUICK,
     "spark.sql.session.timeZone": "UTC",
-    # Short-lived and small: the second compiler costs more than it gives.
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     "spark.driver.memory": "1g",
 }
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from lib.cli import Cli
 from lib.eventually import eventually
+from lib.forked_stage import ForkedStage
 from lib.leftovers import at_work_in
 from pyjs.pipeline import java, register, session
 from pyjs.plugins.demo.pipeline import job, network, play, program, shops
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Stage]:
     """A stage whose words are recorded."""
-    with Stage(Console(record=True, width=200, quiet=True), directory=tmp_path) as stage:
+    with ForkedStage(Console(record=True, width=200, quiet=True), directory=tmp_path) as stage:
         yield stage
 
 
@@ -70,7 +71,7 @@ def test_every_claim_holds(stage: Stage, spark: SparkSession, monkeypatch: pytes
 
     monkeypatch.setattr(session, "session", shared)
     monkeypatch.setattr(program, "run", in_this_process)
-    assert play.play(stage), [claim for claim in stage.claims if not claim.held]
+    assert play.play(stage), [claim for claim in stage.claims if not claim.holds]
     assert len(stage.claims) == 10
 
 
@@ -81,7 +82,7 @@ def test_orders_that_the_program_missed_are_noticed(stage: Stage) -> None:
     play.streams(scene)
     shops.take(scene.net.url("north"), "north", 20, 0, scene.totals)
     play.verify(scene)
-    assert [claim.held for claim in stage.claims] == [True, False, False]
+    assert [claim.holds for claim in stage.claims] == [True, False, False]
 
 
 def test_a_program_that_fails_ends_the_demo_with_its_words(stage: Stage) -> None:

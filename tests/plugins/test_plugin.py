@@ -79,3 +79,10 @@ def test_built_in_commands_do_not_look_for_plugins(tmp_path: Path, site: Path) -
     (site / "hello_pyjs.py").write_text("raise SystemExit('imported')\n")
     code, out, _ = with_site(Cli(tmp_path), site, "context", "ls", "--names")
     assert (code, out) == (0, "")
+
+
+def test_plugins_of_nats_are_refused_in_words(tmp_path: Path) -> None:
+    result = Cli(tmp_path).run("plugins", "register", "mine", "/bin/mine", "--force")
+    assert (result.code, result.out) == (4, "")
+    assert "the entry point group 'pyjs.plugins'" in result.err
+    assert "plugins" not in Cli(tmp_path).ok("--help").partition("Global flags")[0].split()

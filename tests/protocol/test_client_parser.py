@@ -186,8 +186,8 @@ def test_a_large_payload_in_small_reads_costs_no_more_than_its_size() -> None:
     piece = b"x" * 1024
     for _ in range(size // 1024):
         assert parser.feed(piece) == []
-    held = parser.buffer
-    assert held.size <= size + 4096 + 16
+    buffer = parser.buffer
+    assert buffer.size <= size + 4096 + 16
     [op] = parser.feed(b"\r\n")
     assert op[4] == size
     assert len(op[5]) == size + len(b"8388608\r\n\r\n")

@@ -137,15 +137,17 @@ def test_nested(entries: list[str]) -> None:
 @given(st.lists(st.tuples(st.sampled_from("ABC"), st.lists(subjects, max_size=4)), max_size=8), subjects)
 def test_owners_are_followed(changes: list[tuple[str, list[str]]], subject: str) -> None:
     owners = subject_tree.SubjectOwners()
-    held: dict[str, list[str]] = {}
+    subjects_of: dict[str, list[str]] = {}
     for name, listed in changes:
         if listed:
-            held[name] = listed
+            subjects_of[name] = listed
         else:
-            held.pop(name, None)
-        owners.follow(held.items())
-        wanted = {name for name, listed in held.items() if any(collide(one, subject) for one in listed)}
+            subjects_of.pop(name, None)
+        owners.follow(subjects_of.items())
+        wanted = {
+            name for name, listed in subjects_of.items() if any(collide(one, subject) for one in listed)
+        }
         assert owners.colliding(subject) == wanted
-        if subject not in held.get("A", ()):
+        if subject not in subjects_of.get("A", ()):
             assert owners.overlap("A", [subject]) == bool(wanted - {"A"})
             assert owners.overlap("none", [subject]) == bool(wanted)

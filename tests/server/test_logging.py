@@ -15,8 +15,8 @@ LINE = r"\[\d+\] \d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{6} \[(INF|WRN|ERR|FTL|DBG|TR
 
 def test_a_line_is_as_the_references(tmp_path: Path) -> None:
     log = ServerLogger(Options(log_file=str(tmp_path / "log"), debug=True, trace=True))
-    for tell in (log.info, log.warning, log.error, log.fatal, log.debug, log.trace):
-        tell("text")
+    for write in (log.info, log.warning, log.error, log.fatal, log.debug, log.trace):
+        write("text")
     log.close()
     lines = (tmp_path / "log").read_text().splitlines()
     levels = [found.group(1) for line in lines if (found := re.fullmatch(LINE, line))]

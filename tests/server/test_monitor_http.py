@@ -9,9 +9,11 @@ import pytest
 from lib.eventually import until
 from pyjs.server import Server
 from pyjs.server.config.load import load_text
-from pyjs.server.monitor import ConnzRequest, LeafzRequest, http, leafz
+from pyjs.server.monitor import http
+from pyjs.server.monitor.connz import ConnzRequest
 from pyjs.server.monitor.healthz import healthz
 from pyjs.server.monitor.http import HEAD_LIMIT, HttpResponse, Monitor
+from pyjs.server.monitor.peers import LeafzRequest, leafz
 from pyjs.server.monitor.request import RequestError, from_json, from_query
 from pyjs.server.monitor.view import uptime
 from pyjs.server.slices import at_once

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import perf_counter
 
-from pyjs.server.slices import SECONDS, ReentrantRunner, Shared
+from pyjs.server.slices import SECONDS, ReentrantRunner, TurnScheduler
 
 
 class Loop:
@@ -27,7 +27,7 @@ class Loop:
 class Busy:
     """Work that takes a whole slice each time, and is never done."""
 
-    def __init__(self, turns: Shared) -> None:
+    def __init__(self, turns: TurnScheduler) -> None:
         self.runs = 0
         self.rounds = ReentrantRunner(self._work, turns)
 
@@ -42,7 +42,7 @@ class Busy:
 
 def test_who_has_much_to_do_takes_turns_with_the_others() -> None:
     loop = Loop()
-    turns = Shared(loop.later)
+    turns = TurnScheduler(loop.later)
     busy = [Busy(turns) for _ in range(5)]
     for one in busy:
         one.rounds.run()
@@ -54,7 +54,7 @@ def test_who_has_much_to_do_takes_turns_with_the_others() -> None:
 
 def test_who_waits_for_a_turn_is_not_run_before() -> None:
     loop = Loop()
-    one = Busy(Shared(loop.later))
+    one = Busy(TurnScheduler(loop.later))
     one.rounds.run()
     one.rounds.run()
     assert one.runs == 1

@@ -9,7 +9,16 @@ import pytest
 from lib.streams import HandRunner
 from pyjs.server import slices
 from pyjs.server.jetstream.api.raw_json import RawJson, is_long, to_text, writing
-from pyjs.server.slices import InOrder, Shared, Slices, at_once, each, in_order, matching, paced
+from pyjs.server.slices import (
+    SerialQueue,
+    Slices,
+    TurnScheduler,
+    at_once,
+    in_order,
+    map_in_steps,
+    matching,
+    paced,
+)
 
 
 class Turns(HandRunner):
@@ -92,7 +101,7 @@ def test_short_steps_become_longer_ones() -> None:
 
 def test_lists_are_made_step_by_step() -> None:
     numbers = [(number * 7919) % 1000 for number in range(3000)]
-    assert at_once(each(numbers, str)) == [str(number) for number in numbers]
+    assert at_once(map_in_steps(numbers, str)) == [str(number) for number in numbers]
     assert at_once(matching(numbers, lambda number: number > 990)) == [n for n in numbers if n > 990]
 
 
@@ -127,7 +136,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
 
 def test_work_of_many_takes_no_more_in_a_turn_than_work_of_one(watch: Watch) -> None:
     turns = Turns()
-    line = Shared(turns.soon)
+    line = TurnScheduler(turns.soon)
     for name in "abcdefg":
         line.soon(watch.work(name, slices.SECONDS * (0.4 if name < "e" else 1)))
     for done in ("abc", "abcde", "abcdef", "abcdefg"):
@@ -138,7 +147,7 @@ def test_work_of_many_takes_no_more_in_a_turn_than_work_of_one(watch: Watch) -> 
 
 def test_what_comes_while_others_work_waits_for_the_next_turn() -> None:
     turns, done = Turns(), list[int]()
-    line = Shared(turns.soon)
+    line = TurnScheduler(turns.soon)
 
     def again() -> None:
         done.append(len(done))
@@ -154,7 +163,7 @@ def test_what_comes_while_others_work_waits_for_the_next_turn() -> None:
 
 def test_what_is_short_runs_at_once_until_it_adds_up(watch: Watch) -> None:
     turns = Turns()
-    line = Shared(turns.soon)
+    line = TurnScheduler(turns.soon)
     for name in "abcd":
         line.now(watch.work(name, slices.SECONDS * 0.5))
     assert ("".join(watch.done), len(line)) == ("ab", 2)
@@ -163,9 +172,60 @@ def test_what_is_short_runs_at_once_until_it_adds_up(watch: Watch) -> None:
     assert ("".join(watch.done), turns.next) == ("abcde", [])
 
 
+def test_what_was_spent_in_turns_before_does_not_delay_what_comes_now(watch: Watch) -> None:
+    turns = Turns()
+    line = TurnScheduler(turns.soon)
+    for number in range(100):
+        line.now(watch.work(str(number), slices.SECONDS * (0.3 if number % 2 else 0.05)))
+        line.now(watch.work("more", slices.SECONDS * 0.4))
+        assert len(watch.done) == 2 * (number + 1)
+        turns.turn()
+    assert turns.next == []
+
+
+def test_what_is_short_asks_for_no_turn_each_time(watch: Watch) -> None:
+    turns = Turns()
+    line = TurnScheduler(turns.soon)
+    for _ in range(12):
+        line.now(watch.work("a", slices.SECONDS * 0.02))
+    assert turns.next == []
+    line.now(watch.work("b", slices.SECONDS * 0.02))
+    assert len(turns.next) == 1
+
+
+def test_one_after_another_as_long_as_there_is_time(watch: Watch) -> None:
+    turns = Turns()
+    line = TurnScheduler(turns.soon)
+
+    def work(part: float) -> None:
+        watch.work("x", slices.SECONDS * part)()
+
+    assert line.now_each(work, [0.1, 0.2]) == 2
+    assert line.now_each(work, [0.4, 0.2, 0.5, 0.1, 0.1]) == 3  # the third one exceeds the share
+    assert line.now_each(work, [0.1]) == 0
+    turns.turn()
+    assert line.now_each(work, [0.1]) == 1
+
+
+def test_one_after_another_until_something_waits(watch: Watch) -> None:
+    turns, done = Turns(), list[int]()
+    line = TurnScheduler(turns.soon)
+
+    def work(number: int) -> None:
+        done.append(number)
+        if number == 1:
+            line.soon(watch.work("waits", 0))
+
+    assert line.now_each(work, [0, 1, 2]) == 2
+    assert line.now_each(work, [3]) == 0
+    turns.turn()
+    assert (done, watch.done) == ([0, 1], ["waits"])
+    assert line.now_each(work, [4]) == 1
+
+
 def test_a_fault_does_not_stop_the_line() -> None:
     turns, done = Turns(), list[int]()
-    line = Shared(turns.soon)
+    line = TurnScheduler(turns.soon)
 
     def fail() -> None:
         raise ValueError("x")
@@ -180,18 +240,18 @@ def test_a_fault_does_not_stop_the_line() -> None:
 
 def test_work_in_line_needs_no_deep_stack_where_the_next_turn_is_at_once() -> None:
     ended: list[object] = []
-    line = Shared(HandRunner().soon)
+    line = TurnScheduler(HandRunner().soon)
     Slices(line, steps([], 5000), ended.append, ended.append)
     assert ended == ["end"]
 
 
-class Told:
+class Reported:
     """Pieces of work of some turns each, one after another, and what is told of them."""
 
     def __init__(self) -> None:
         self.turns = Turns()
         self.said: list[object] = []
-        self.work = InOrder(self.turns)
+        self.work = SerialQueue(self.turns)
 
     def add(self, name: str, count: int, fault: Exception | None = None) -> None:
         def piece() -> Generator[None, None, str]:
@@ -207,7 +267,7 @@ class Told:
 
 
 def test_pieces_in_order_begin_at_once_when_nothing_is_under_way() -> None:
-    reported = Told()
+    reported = Reported()
     reported.add("a", 0)
     reported.add("b", 0)
     assert reported.said == ["a begins", "a", "b begins", "b"]
@@ -215,7 +275,7 @@ def test_pieces_in_order_begin_at_once_when_nothing_is_under_way() -> None:
 
 
 def test_each_piece_waits_for_those_before_it() -> None:
-    reported = Told()
+    reported = Reported()
     reported.add("a", 3)
     reported.add("b", 1)
     assert (reported.said, len(reported.work)) == (["a begins"], 1)
@@ -224,7 +284,7 @@ def test_each_piece_waits_for_those_before_it() -> None:
 
 
 def test_the_fault_of_a_piece_is_reported_and_the_next_one_follows() -> None:
-    reported, fault = Told(), ValueError("no")
+    reported, fault = Reported(), ValueError("no")
     reported.add("a", 2, fault)
     reported.add("b", 0)
     reported.finish()
@@ -232,7 +292,7 @@ def test_the_fault_of_a_piece_is_reported_and_the_next_one_follows() -> None:
 
 
 def test_no_piece_goes_on_after_the_end() -> None:
-    reported = Told()
+    reported = Reported()
     reported.add("a", 3)
     reported.add("b", 0)
     reported.work.stop()

@@ -26,7 +26,7 @@ class History:
         self.rng = Random(seed)
         self.disk = FakeDisk()
         self.block_size = self.rng.choice([400, 900, 3000])
-        self.held: dict[int, bytes] = {}
+        self.stored: dict[int, bytes] = {}
         self.lost: set[int] = set()
         self.last = 0
         self.open()
@@ -46,13 +46,13 @@ class History:
         body = b"%d-" % self.rng.randrange(10**6) * self.rng.randrange(1, 8)
         seq = self.store.append(self.rng.choice("abcd"), b"", body, 1000 + self.last)
         assert seq > self.last
-        self.held[seq], self.last = body, seq
+        self.stored[seq], self.last = body, seq
 
     def remove(self) -> None:
-        if self.held:
-            seq = self.rng.choice(sorted(self.held))
+        if self.stored:
+            seq = self.rng.choice(sorted(self.stored))
             self.store.remove(seq, erase=self.rng.random() < 0.2)
-            del self.held[seq]
+            del self.stored[seq]
 
     def remove_first(self) -> None:
         try:
@@ -67,7 +67,7 @@ class History:
         self.last = max(self.last, up_to - 1)
 
     def _gone(self, below: int) -> None:
-        self.held = {seq: body for seq, body in self.held.items() if seq >= below}
+        self.stored = {seq: body for seq, body in self.stored.items() if seq >= below}
         self.lost = {seq for seq in self.lost if seq >= below}
 
     def skip(self) -> None:
@@ -109,11 +109,11 @@ class History:
             there[message.seq] = message.body
             message = store.next((), message.seq + 1)
         assert store.last_seq >= self.last, what
-        assert there.items() <= self.held.items(), what
-        missing = self.held.keys() - there.keys()
+        assert there.items() <= self.stored.items(), what
+        missing = self.stored.keys() - there.keys()
         assert missing | self.lost <= named, what
         self.lost |= missing
-        self.held = there
+        self.stored = there
         self.last = max(self.last, store.last_seq)
 
 
@@ -154,6 +154,6 @@ def test_all_of_a_big_part_that_is_gone_is_named() -> None:
 def test_what_others_know_is_lost_without_taking_all_memory() -> None:
     store = FileStream(DIRECTORY, fs=FakeDisk())
     store.append("a", b"", b"x", 1)
-    store.account_for(10**12)
+    store.mark_used(10**12)
     assert store.append("a", b"", b"after", 2) == 10**12 + 1
     assert store.damaged() == list(range(10**12 + 1 - MOST_NAMED, 10**12 + 1))

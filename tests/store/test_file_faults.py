@@ -57,7 +57,7 @@ def check_bodies(stream: FileStream, lost: set[int], last: int) -> None:
     assert served == [seq for seq in range(1, last + 1) if seq not in lost]
 
 
-def place_of(disk: FakeDisk, path: str, seq: int) -> int:
+def parse_block_name(disk: FakeDisk, path: str, seq: int) -> int:
     return bytes(disk.seen[path].seen).index(b"%06d" % seq)
 
 
@@ -67,7 +67,7 @@ def block(disk: FakeDisk, number: int = 1) -> str:
 
 def test_a_flipped_bit_in_the_last_block_is_found_on_opening() -> None:
     disk = made()
-    disk.flip(block(disk), place_of(disk, block(disk), 7))
+    disk.flip(block(disk), parse_block_name(disk, block(disk), 7))
     stream = opened(disk)
     assert stream.faults
     assert stream.messages == 19
@@ -76,7 +76,7 @@ def test_a_flipped_bit_in_the_last_block_is_found_on_opening() -> None:
 
 def test_a_flipped_bit_in_the_last_acknowledged_message_is_damage_and_not_an_unfinished_write() -> None:
     disk = made()
-    disk.flip(block(disk), place_of(disk, block(disk), 20))
+    disk.flip(block(disk), parse_block_name(disk, block(disk), 20))
     stream = opened(disk)
     check_bodies(stream, {20}, 20)
     assert stream.append("a", b"", b"", 1) == 21
@@ -85,7 +85,7 @@ def test_a_flipped_bit_in_the_last_acknowledged_message_is_damage_and_not_an_unf
 def test_a_flipped_bit_in_a_sealed_block_is_found_when_it_is_read() -> None:
     disk = made(40, block_size=500)
     reported: list[int] = []
-    disk.flip(block(disk), place_of(disk, block(disk), 3))
+    disk.flip(block(disk), parse_block_name(disk, block(disk), 3))
     stream = FileStream(DIRECTORY, fs=disk, block_size=500, on_damage=lambda seq, _: reported.append(seq))
     assert stream.messages == 40
     assert stream.verify(1, 1000) == 0
@@ -99,7 +99,7 @@ def test_a_flipped_bit_in_a_sealed_block_is_found_when_it_is_read() -> None:
 @pytest.mark.parametrize("back", [0, 30])
 def test_a_run_of_messages_ends_before_a_damaged_one(damaged: int, back: int) -> None:
     disk = made(40, block_size=500)
-    disk.flip(block(disk), place_of(disk, block(disk), damaged) - back)
+    disk.flip(block(disk), parse_block_name(disk, block(disk), damaged) - back)
     stream = opened(disk, block_size=500)
     run = stream.next_run((), 1, 40, 40, 1 << 20)
     assert [message.seq for message in run] == list(range(1, damaged))
@@ -131,8 +131,8 @@ def test_a_sealed_block_without_its_sidecar_is_read_whole_and_damage_in_it_found
     disk = made(40, block_size=500)
     for path in [path for path in disk.seen if path.endswith(".idx")]:
         disk.remove(path)
-    disk.flip(block(disk), place_of(disk, block(disk), 3))
-    disk.flip(block(disk, 2), place_of(disk, block(disk, 2), 8), 0xFF)
+    disk.flip(block(disk), parse_block_name(disk, block(disk), 3))
+    disk.flip(block(disk, 2), parse_block_name(disk, block(disk, 2), 8), 0xFF)
     stream = opened(disk, block_size=500)
     check_bodies(stream, {3, 8}, 40)
 
@@ -170,8 +170,8 @@ def test_any_overwritten_stretch_is_named_and_nothing_else_is_lost(data: st.Data
     start = data.draw(st.integers(HEADER_SIZE, len(content) - 200))
     end = start + data.draw(st.integers(1, 400))
     end = min(end, len(content) - 40)  # the last commit stays whole: before it, this is damage
-    held = {seq: place_of(disk, path, seq) for seq in range(1, 31)}
-    expected = {seq for seq, at in held.items() if at - 35 < end and at + 46 > start}
+    places = {seq: parse_block_name(disk, path, seq) for seq in range(1, 31)}
+    expected = {seq for seq, at in places.items() if at - 35 < end and at + 46 > start}
     filling = data.draw(st.sampled_from([0, 255, 181, None]))
     source = random.Random(start)
     for offset in range(start, end):
@@ -185,7 +185,7 @@ def test_a_block_file_that_is_cut_short_is_reported() -> None:
     disk = made(40, block_size=500)
     for path in [path for path in disk.seen if path.endswith(".idx")]:
         disk.remove(path)
-    del disk.seen[block(disk)].seen[place_of(disk, block(disk), 4) :]
+    del disk.seen[block(disk)].seen[parse_block_name(disk, block(disk), 4) :]
     stream = opened(disk, block_size=500)
     assert stream.damaged()[0] == 4
     check_bodies(stream, set(stream.damaged()), 40)
@@ -206,14 +206,14 @@ def test_a_compacted_block_that_is_cut_between_two_records_is_reported() -> None
     path = block(disk)
     assert path.endswith("-1.blk")
     last = max(seq for seq in range(1, 41) if b"%06d" % seq in disk.seen[path].seen)
-    start = place_of(disk, path, last) - FIXED - len("a.1")
+    start = parse_block_name(disk, path, last) - FIXED - len("a.1")
     del disk.seen[path].seen[start:]
     assert last in opened(disk, block_size=1000).damaged()
 
 
 def test_damage_is_still_known_when_its_block_is_sealed_later() -> None:
     disk = made(10)
-    disk.flip(block(disk), place_of(disk, block(disk), 7))
+    disk.flip(block(disk), parse_block_name(disk, block(disk), 7))
     stream = opened(disk, block_size=500)
     fill(stream, 10)
     stream.close()
@@ -257,8 +257,8 @@ def test_one_damaged_header_copy_does_no_harm() -> None:
 def test_a_record_in_the_wrong_place_is_not_served() -> None:
     disk = made(40, block_size=500)
     content = disk.seen[block(disk)].seen
-    start = place_of(disk, block(disk), 2) - 35
-    length = place_of(disk, block(disk), 3) - place_of(disk, block(disk), 2)
+    start = parse_block_name(disk, block(disk), 2) - 35
+    length = parse_block_name(disk, block(disk), 3) - parse_block_name(disk, block(disk), 2)
     content[start : start + length] = content[start + length : start + 2 * length]
     stream = opened(disk, block_size=500)
     with pytest.raises(Damaged):
@@ -268,7 +268,7 @@ def test_a_record_in_the_wrong_place_is_not_served() -> None:
 
 def test_removing_a_damaged_message_ends_its_being_reported() -> None:
     disk = made()
-    disk.flip(block(disk), place_of(disk, block(disk), 7))
+    disk.flip(block(disk), parse_block_name(disk, block(disk), 7))
     stream = opened(disk)
     assert stream.remove(7) == 0
     assert stream.damaged() == []
@@ -280,7 +280,7 @@ def test_removing_a_damaged_message_ends_its_being_reported() -> None:
 
 def test_a_damaged_first_message_is_reported_again_until_limits_pass_it() -> None:
     disk = made()
-    disk.flip(block(disk), place_of(disk, block(disk), 1))
+    disk.flip(block(disk), parse_block_name(disk, block(disk), 1))
     stream = opened(disk)
     assert stream.first_seq == 2
     fill(stream, 1)
@@ -296,7 +296,7 @@ def test_a_damaged_first_message_is_reported_again_until_limits_pass_it() -> Non
 def test_compaction_leaves_a_damaged_block_alone() -> None:
     disk = made(40, block_size=500)
     stream = opened(disk, block_size=500)
-    disk.flip(block(disk), place_of(disk, block(disk), 1))
+    disk.flip(block(disk), parse_block_name(disk, block(disk), 1))
     for seq in (2, 3, 4, 5):
         stream.remove(seq)
     stream.commit_sync()

@@ -16,7 +16,7 @@ def opened(disk: FakeDisk, block_size: int = 600) -> FileStream:
     return FileStream(DIRECTORY, fs=disk, block_size=block_size, cut_to_last_commit=True)
 
 
-def held(stream: FileStream) -> dict[int, bytes]:
+def contents(stream: FileStream) -> dict[int, bytes]:
     found, sequence = {}, 1
     while (message := stream.next((), sequence)) is not None:
         found[message.seq] = message.body
@@ -45,7 +45,7 @@ def test_a_crash_gives_the_state_of_the_last_commit_or_of_the_one_under_way(data
                 else:
                     stream.skip_to(stream.last_seq + 2)
             stream.note = b"%d" % (turn + 1)
-            states[stream.note] = (stream.first_seq, stream.last_seq, held(stream))
+            states[stream.note] = (stream.first_seq, stream.last_seq, contents(stream))
             if data.draw(st.booleans()):
                 disk.cut_after(data.draw(st.integers(0, 12)))
             stream.commit_sync()
@@ -65,7 +65,7 @@ def test_a_crash_gives_the_state_of_the_last_commit_or_of_the_one_under_way(data
             assert int(stream.note or b"0") >= int(promised or b"0")
             first, last, messages = states[stream.note]
             assert (stream.first_seq, stream.last_seq) == (first, last)
-            there = held(stream)
+            there = contents(stream)
             # An erasure is done once its commit is; one that was cut short is found as damage, not as data.
             assert there == messages
             assert stream.faults == []
@@ -88,12 +88,12 @@ def test_what_no_commit_ended_is_gone() -> None:
         commit.run()
     disk.kill()
     again = opened(disk)
-    assert (again.note, held(again), again.faults) == (b"one", {1: b"1"}, [])
+    assert (again.note, contents(again), again.faults) == (b"one", {1: b"1"}, [])
     again.append("a", b"", b"2", 2)
     again.note = b"three"
     again.commit_sync()
     disk.kill()
-    assert held(opened(disk)) == {1: b"1", 2: b"2"}
+    assert contents(opened(disk)) == {1: b"1", 2: b"2"}
 
 
 def test_a_closed_stream_keeps_its_note() -> None:

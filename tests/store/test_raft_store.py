@@ -16,6 +16,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from lib.examples import seeds
 from lib.fake_disk import FakeDisk, PowerCut
 from pyjs.store.errors import Damaged, NotFound
 from pyjs.store.raft import RaftStore, StoredRaft, StoredSnapshot, StoredState
@@ -149,7 +150,7 @@ def works(disk: FakeDisk, stored: StoredRaft, store: RaftStore) -> None:
     assert again.state.boot == stored.state.boot + 1
 
 
-@pytest.mark.parametrize("seed", range(60))
+@seeds(25)
 def test_what_was_written_is_read_again(seed: int) -> None:
     disk = FakeDisk()
     store = made(disk)
@@ -167,7 +168,7 @@ def test_what_was_written_is_read_again(seed: int) -> None:
     works(disk, stored, store)
 
 
-@pytest.mark.parametrize("seed", range(25))
+@seeds(10)
 def test_a_power_cut_at_every_operation(seed: int) -> None:
     steps = list(plan(Random(seed)))
     cut = 0
@@ -191,7 +192,7 @@ def test_a_power_cut_at_every_operation(seed: int) -> None:
         cut += 1
 
 
-@pytest.mark.parametrize("seed", range(10))
+@seeds(5)
 def test_a_power_cut_at_every_operation_of_opening(seed: int) -> None:
     steps = list(plan(Random(seed)))
     for cut in range(60):
@@ -292,7 +293,7 @@ def _hurt(disk: FakeDisk, path: str, how: str, at: int) -> None:
         disk.seen[path].safe = bytes(disk.seen[path].seen)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@seeds(6)
 def test_damage_of_every_kind_of_file_is_reported_or_harmless(seed: int) -> None:
     whole, model = _full(seed)
     for path, how, at in list(_damages(whole, Random(seed))):
@@ -326,7 +327,7 @@ def _only_what_was_written(stored: StoredRaft, model: Model, what: str) -> None:
         assert tuple(record) in model.ever[index], what  # perhaps what was replaced by what is lost
 
 
-@pytest.mark.parametrize("seed", range(30))
+@seeds(16)
 def test_after_a_power_cut_what_is_damaged_before_the_last_write_is_reported(seed: int) -> None:
     """Without `synced`, which the power took: only the very last write may pass for one cut short."""
     disk = FakeDisk()

@@ -36,7 +36,7 @@ class Streams(RuleBasedStateMachine):
         self.memory = MemoryStream()
         self.model = Model()
         self.committed = Model()
-        self.ever = dict(self.model.held)
+        self.ever = dict(self.model.messages)
         self.time = 0
 
     @initialize(size=st.sampled_from([300, 700, 1 << 20]))
@@ -61,7 +61,7 @@ class Streams(RuleBasedStateMachine):
         seq = self.model.last_seq + 1 + gap
         for one in (self.memory, self.file, self.model):
             one.append_at(seq, subject, header, body, self.time)
-        self.ever[seq] = self.model.held[seq]
+        self.ever[seq] = self.model.messages[seq]
 
     @rule(messages=st.lists(st.tuples(SUBJECTS, HEADERS, BODIES), min_size=1, max_size=12))
     def append_batch(self, messages: list[tuple[str, bytes, bytes]]) -> None:
@@ -70,7 +70,7 @@ class Streams(RuleBasedStateMachine):
         assert self.memory.append_batch(messages, self.time) == seq
         for place, message in enumerate(messages):
             self.model.append_at(seq + place, *message, self.time)
-            self.ever[seq + place] = self.model.held[seq + place]
+            self.ever[seq + place] = self.model.messages[seq + place]
 
     @rule(count=st.integers(2, 12), subject=SUBJECTS)
     def append_many(self, count: int, subject: str) -> None:
@@ -80,7 +80,7 @@ class Streams(RuleBasedStateMachine):
             assert self.file.append(subject, b"", body, self.time) == seq
             assert self.memory.append(subject, b"", body, self.time) == seq
             self.model.append_at(seq, subject, b"", body, self.time)
-            self.ever[seq] = self.model.held[seq]
+            self.ever[seq] = self.model.messages[seq]
 
     @rule(ahead=st.integers(0, 5))
     def skip(self, ahead: int) -> None:
@@ -89,19 +89,19 @@ class Streams(RuleBasedStateMachine):
 
     @rule(place=ANYWHERE, erase=st.booleans())
     def remove(self, place: int, erase: bool) -> None:
-        seq = sorted(self.model.held)[place % len(self.model.held)] if self.model.held else place
-        message = self.model.held.pop(seq, None)
+        seq = sorted(self.model.messages)[place % len(self.model.messages)] if self.model.messages else place
+        message = self.model.messages.pop(seq, None)
         for one in (self.memory, self.file):
             expected = (
                 one.size_of(message.subject, len(message.header), len(message.body)) if message else None
             )
             assert one.remove(seq, erase=erase) == expected
 
-    @precondition(lambda self: self.model.held)
+    @precondition(lambda self: self.model.messages)
     @rule(count=st.integers(1, 5))
     def remove_first(self, count: int) -> None:
-        for _ in range(min(count, len(self.model.held))):
-            message = self.model.held.pop(min(self.model.held))
+        for _ in range(min(count, len(self.model.messages))):
+            message = self.model.messages.pop(min(self.model.messages))
             for one in (self.memory, self.file):
                 size = one.size_of(message.subject, len(message.header), len(message.body))
                 assert one.remove_first() == (message.seq, message.subject, size)
@@ -132,7 +132,7 @@ class Streams(RuleBasedStateMachine):
             keep, up_to = 0, max(1, self.model.last_seq - 90 + up_to)
         wanted = self.model.copy()
         wanted.purge(subject, up_to, keep)
-        doomed = sorted(set(self.model.held) - set(wanted.held))
+        doomed = sorted(set(self.model.messages) - set(wanted.messages))
         with patch.object(indexed, "STEP", 2), patch.object(subjects, "STEP", 2):
             for one in (self.memory, self.file):
                 one._is_cheap = lambda seq: cheap  # type: ignore[method-assign]
@@ -159,7 +159,7 @@ class Streams(RuleBasedStateMachine):
                     self.model.last_seq = max(self.model.last_seq, wanted.last_seq)
                     self.append(new.pop(), b"", b"meanwhile", 0, 0)
         for seq in doomed:
-            del self.model.held[seq]
+            del self.model.messages[seq]
         self.model.last_seq = max(self.model.last_seq, wanted.last_seq)
 
     @rule()
@@ -272,13 +272,15 @@ class Streams(RuleBasedStateMachine):
         if survived.last_seq == self.committed.last_seq:
             assert survived.last_time == self.committed.last_time
         present = {message.seq: message for message in _all(survived)}
-        for seq, message in self.committed.held.items():
-            if seq in self.model.held:
+        for seq, message in self.committed.messages.items():
+            if seq in self.model.messages:
                 assert present[seq] == message, "an acknowledged message is lost"
         for seq, message in present.items():
             assert message == self.ever[seq], "what nobody wrote is there"
-            assert seq > self.committed.last_seq or seq in self.committed.held, "a removed message is back"
-        self.model.held = present
+            assert seq > self.committed.last_seq or seq in self.committed.messages, (
+                "a removed message is back"
+            )
+        self.model.messages = present
         self.model.last_seq, self.model.last_time = survived.last_seq, survived.last_time
         self.memory = MemoryStream()
         self.ever = dict(present)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyjs.store.subjects as module
 import pytest
+from lib.examples import seeds
 from lib.stream_model import fits
 from pyjs.server.slices import at_once
 from pyjs.store import ordered, views
@@ -65,7 +66,7 @@ def pattern(rng: Random) -> str:
     return ".".join(tokens)
 
 
-@pytest.mark.parametrize("seed", range(150))
+@seeds(60)
 def test_a_walk_finds_what_the_pattern_stands_for_in_order(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,7 +103,7 @@ class Small:
     def __init__(self, rng: Random) -> None:
         self.rng = rng
         self.index = SubjectIndex()
-        self.held: dict[int, str] = {}
+        self.stored: dict[int, str] = {}
         self.last = 0
         self.pool = [subject(rng) for _ in range(rng.choice([3, 12, 60]))]
 
@@ -111,25 +112,25 @@ class Small:
         kind = rng.choices(["add", "run", "discard", "drop"], [6, 1, 4, 0.2])[0]
         if kind == "add":
             self.last += rng.choice([1, 1, 9])
-            self.held[self.last] = name = rng.choice(self.pool)
+            self.stored[self.last] = name = rng.choice(self.pool)
             index.add(name, self.last)
         elif kind == "run":
             names = rng.choices(self.pool, k=rng.randint(1, 5))
             numbers = index.add_each([(name, b"", b"") for name in names], self.last + 1)
-            assert numbers == [index.ids[name] for name in names]
+            assert list(numbers) == [index.ids[name] for name in names]
             for name in names:
                 self.last += 1
-                self.held[self.last] = name
-        elif kind == "discard" and self.held:
-            seq = rng.choice(list(self.held))
-            index.discard(index.ids[self.held.pop(seq)], seq)
+                self.stored[self.last] = name
+        elif kind == "discard" and self.stored:
+            seq = rng.choice(list(self.stored))
+            index.discard(index.ids[self.stored.pop(seq)], seq)
         elif kind == "drop":
             floor = rng.randint(0, self.last + 2)
-            self.held = {seq: name for seq, name in self.held.items() if seq >= floor}
+            self.stored = {seq: name for seq, name in self.stored.items() if seq >= floor}
             index.drop_before(floor)
 
     def check(self, filters: tuple[str, ...]) -> None:
-        seqs = sorted(seq for seq, name in self.held.items() if any(fits(one, name) for one in filters))
+        seqs = sorted(seq for seq, name in self.stored.items() if any(fits(one, name) for one in filters))
         edge = self.rng.randint(0, self.last + 1)
         index = self.index
         after = [seq for seq in seqs if seq >= edge]
@@ -138,15 +139,15 @@ class Small:
         assert index.run(filters, edge, self.last, 3) == after[:3]
         assert index.last_seq(filters, edge) == max((seq for seq in seqs if seq <= edge), default=0)
         assert index.seqs(filters, edge, self.last) == after
-        names = {name for name in self.held.values() if any(fits(one, name) for one in filters)}
+        names = {name for name in self.stored.values() if any(fits(one, name) for one in filters)}
         listed = [name for page in index.matching(filters) for name in page]
         assert sorted(listed) == sorted(names)
-        lasts = {name: seq for seq, name in sorted(self.held.items()) if seq <= edge and name in names}
+        lasts = {name: seq for seq, name in sorted(self.stored.items()) if seq <= edge and name in names}
         assert index.last_per_subject(filters, edge) == sorted(lasts.values())
         assert list(at_once(index.picking(filters, edge))) == sorted(lasts.values())
 
 
-@pytest.mark.parametrize("seed", range(250))
+@seeds(80)
 def test_views_are_right_whatever_happens_while_they_are_made(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

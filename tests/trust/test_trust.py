@@ -35,7 +35,7 @@ def test_what_was_acknowledged_is_there() -> None:
     plan = Plan("short", "one round of each kind", in_turn(*ROUNDS), rounds=len(ROUNDS), faulty=True)
     reported: list[str] = []
     try:
-        report = Scenario(plan, seed=SEED, rate=10, tell=reported.append).play(plan.rounds)
+        report = Scenario(plan, seed=SEED, rate=10, log=reported.append).play(plan.rounds)
         assert report.findings.good, "\n".join(report.findings.notes)
         assert report.acked > 100
     except Exception as fault:

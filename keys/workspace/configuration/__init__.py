@@ -6,9 +6,9 @@ contain no addresses, ports or JetStream: add these, or include the configuratio
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
+from ....protocol.lazy_dataclass import dataclass
 from ... import files
 from ...claims import AccountClaims, OperatorClaims
 from ...errors import FolderError, WorkspaceError

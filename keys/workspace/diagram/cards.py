@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ....protocol.lazy_dataclass import dataclass
 from ...claims import Export
 from ...nkey import is_public
 from ..relations import Relation, Relations

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ....protocol.lazy_dataclass import dataclass
 from .cards import Card, Port, Tie
 from .scene import Point
 
@@ -21,7 +22,7 @@ _WIDEST = 2000.0
 
 
 @dataclass(eq=False, slots=True)
-class Way:
+class Passage:
     """The place of an export's ties in a column that they pass."""
 
     export: Port
@@ -29,7 +30,7 @@ class Way:
     height: float = THROUGH
 
 
-Item = Card | Way
+Item = Card | Passage
 
 
 @dataclass(slots=True)
@@ -62,11 +63,11 @@ class _Columns:
         self._columns: list[list[Item]] = [[] for _ in range(count)]
         for card in cards:
             self._columns[card.layer].append(card)
-        self._ways: dict[tuple[int, int], Way] = {}
+        self._ways: dict[tuple[int, int], Passage] = {}
         for tie in ties:
             for layer in range(tie.exporter.layer + 1, tie.importer.layer):
                 if (id(tie.export), layer) not in self._ways:
-                    way = self._ways[id(tie.export), layer] = Way(tie.export)
+                    way = self._ways[id(tie.export), layer] = Passage(tie.export)
                     self._columns[layer].append(way)
 
     def place(self) -> Layout:
@@ -200,13 +201,13 @@ class _Columns:
 
 def _left_ends(item: Item, taken: dict[int, int]) -> list[tuple[float, int]]:
     """Return (y, whose export) of the lines that reach an item from the left."""
-    if isinstance(item, Way):
+    if isinstance(item, Passage):
         return [(item.y + item.height / 2, id(item.export))]
     return [(item.y + port.y, taken[id(port)]) for port in item.imports if id(port) in taken]
 
 
 def _right_ends(item: Item) -> list[tuple[float, int]]:
-    if isinstance(item, Way):
+    if isinstance(item, Passage):
         return [(item.y + item.height / 2, id(item.export))]
     return [(item.y + port.y, id(port)) for port in item.exports]
 

@@ -6,7 +6,9 @@ letters, and the code that draws it makes it fit.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from ....protocol.lazy_dataclass import dataclass
 
 Point = tuple[float, float]
 _HEAD = 10.0  # pixels

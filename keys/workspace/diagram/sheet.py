@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ....protocol.lazy_dataclass import dataclass
 from ...folders.keystore import Keystore
 from ...folders.store import OperatorStore
 from ...nkey import is_public
@@ -33,14 +34,14 @@ def object_picture(store: OperatorStore, keystore: Keystore, now: int, shown: Di
 
 
 @dataclass(eq=False, slots=True)
-class Leaf:
+class SheetCard:
     """One card: a title, and lines as (text, colour)."""
 
     name: str
     kind: str
     key: str
     lines: list[tuple[str, str]] = field(default_factory=list)
-    signed: list[Leaf] = field(default_factory=list)
+    signed: list[SheetCard] = field(default_factory=list)
     titles: list[str] = field(default_factory=list)
     x: float = 0
     y: float = 0
@@ -73,15 +74,15 @@ class Sheet:
     """The canvas; what is a part of another card becomes lines of that card."""
 
     def __init__(self) -> None:
-        self._leaves: dict[str, Leaf] = {}
-        self._columns: dict[str, list[Leaf]] = {column: [] for column in _COLUMNS}
-        self._open: Leaf | None = None
+        self._leaves: dict[str, SheetCard] = {}
+        self._columns: dict[str, list[SheetCard]] = {column: [] for column in _COLUMNS}
+        self._open: SheetCard | None = None
 
     def open(self, shape: str, name: str, key: str, kind: str) -> None:
         """Begin a card, or a section of one."""
         owner = self._leaves.get(key.partition("_")[0])
         if owner is None:
-            owner = Leaf(name, kind, key, titles=wrapped(name, 28))
+            owner = SheetCard(name, kind, key, titles=wrapped(name, 28))
             self._leaves[key] = owner
             self._columns[kind.rpartition(" ")[2]].append(owner)
         else:
@@ -138,12 +139,12 @@ class Sheet:
         scene.width, scene.height = max([x - _GUTTER, *heads]) + EDGE, y + EDGE - _GAP
         scene.shapes.insert(0, Box(0, 0, scene.width, scene.height, PAPER))
 
-    def _roots(self) -> list[Leaf]:
+    def _roots(self) -> list[SheetCard]:
         """Return the cards that no other card here signed."""
         signed = {id(leaf) for card in self._leaves.values() for leaf in card.signed}
         return [card for card in self._leaves.values() if id(card) not in signed]
 
-    def _place(self, card: Leaf, y: float) -> float:
+    def _place(self, card: SheetCard, y: float) -> float:
         """Place a card and those that it signed from `y` on; return where the next one begins."""
         card.y, beside = y, y
         for signed in card.signed:
@@ -156,14 +157,14 @@ class Sheet:
         self._open.lines += [(line, colour) for line in wrapped(words, _LONGEST)]
 
 
-def _tie(scene: Scene, card: Leaf, signed: Leaf) -> None:
+def _tie(scene: Scene, card: SheetCard, signed: SheetCard) -> None:
     start, end = card.x + card.width, signed.x
     y, to, turn = card.y + HEADER / 2, signed.y + HEADER / 2, signed.x - _GUTTER / 2
     points = ((start, y), (end, to)) if y == to else ((start, y), (turn, y), (turn, to), (end, to))
     scene.shapes.append(Arrow(points, FRAME))
 
 
-def _draw(scene: Scene, card: Leaf) -> None:
+def _draw(scene: Scene, card: SheetCard) -> None:
     draw = scene.shapes.append
     head = HEAD_SYSTEM if card.kind.startswith("system") else HEAD
     draw(Box(card.x, card.y, card.width, card.height, PANEL, FRAME, 6))

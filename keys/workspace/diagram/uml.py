@@ -25,7 +25,7 @@ class Uml:
         self.line(f'{shape} "{name}" as {key} << {kind} >> {{')
 
     def close(self) -> None:
-        """End it."""
+        """End the `object` or `map` that was opened last."""
         self.line("}")
 
     def tie(self, one: str, mark: str, other: str, text: str = "") -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from ....protocol.lazy_dataclass import dataclass
 from ...errors import WorkspaceError
 from .. import accountserver
 

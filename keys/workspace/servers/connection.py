@@ -105,7 +105,7 @@ def _client(*, encrypted: bool) -> Any:
     """Return a client; an `encrypted` one sends no credentials to a server that does not encrypt."""
     from nats.aio.client import Client
 
-    class Guarded(Client):
+    class EncryptedClient(Client):
         def _connect_command(self) -> bytes:
             shaken = self._server_info.get("tls_required") or self.options["tls_handshake_first"]
             if encrypted and not shaken:
@@ -114,7 +114,7 @@ def _client(*, encrypted: bool) -> Any:
             command: bytes = super()._connect_command()
             return command
 
-    return Guarded()
+    return EncryptedClient()
 
 
 def _options(servers: list[str], speaker: Speaker, name: str, tls: Tls) -> dict[str, Any]:

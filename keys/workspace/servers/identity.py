@@ -6,8 +6,8 @@ A temporary user is valid for two minutes, exists only in memory, and may do onl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ....protocol.lazy_dataclass import dataclass
 from ...claims import AccountClaims, OperatorClaims, UserClaims
 from ...claims.base import SECOND
 from ...errors import NotFoundError, WorkspaceError

@@ -7,8 +7,9 @@ asks for it.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from ....protocol.lazy_dataclass import dataclass
 from ...claims import AccountClaims, OperatorClaims
 from ...claims.issues import quote
 from ...decorated import undecorate_jwt

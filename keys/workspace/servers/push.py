@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ....protocol.lazy_dataclass import dataclass
 from ...claims import GenericClaims
 from ...claims.issues import quote
 from ...errors import FolderError, WorkspaceError

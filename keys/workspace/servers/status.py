@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
 from ....protocol import gojson
+from ....protocol.lazy_dataclass import dataclass
 from ...claims import AccountClaims
 from ...claims.base import SECOND
 from ...errors import IdentityError, WorkspaceError

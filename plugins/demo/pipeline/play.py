@@ -37,11 +37,11 @@ def play(stage: Stage) -> bool:
     counting(scene)
     hub_away(scene)
     again(scene)
-    held = stage.show_results()
+    holds = stage.show_results()
     stage.console.print(f"Played in {time.monotonic() - began:.0f} s.", highlight=False)
     if stage.keep:
         farewell(scene)
-    return held
+    return holds
 
 
 def servers(scene: Play) -> None:

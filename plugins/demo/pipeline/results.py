@@ -6,11 +6,10 @@ import asyncio
 import json
 from pathlib import Path
 
-import nats
+from ..client import connected
+from .shops import ResultKey
 
-from .shops import Key
-
-Rows = dict[Key, tuple[int, int]]  # (orders, cents); the latest value of each row counts
+Rows = dict[ResultKey, tuple[int, int]]  # (orders, cents); the latest value of each row counts
 
 
 def from_stream(url: str) -> tuple[Rows, int]:
@@ -19,7 +18,7 @@ def from_stream(url: str) -> tuple[Rows, int]:
 
 
 async def _stream(url: str) -> tuple[Rows, int]:
-    client = await nats.connect(url, allow_reconnect=False, connect_timeout=5)
+    client = await connected(url, connect_timeout=5)
     try:
         stream = client.jetstream(timeout=10)
         count = (await stream.stream_info("stats")).state.messages
@@ -44,5 +43,5 @@ def from_parquet(folder: Path) -> Rows:
 
 
 def _enter(rows: Rows, row: dict[str, object]) -> None:
-    key = Key(str(row["minute"]), str(row["domain"]), str(row["subject"]))
+    key = ResultKey(str(row["minute"]), str(row["domain"]), str(row["subject"]))
     rows[key] = (int(str(row["orders"])), int(str(row["cents"])))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-import nats
+from ..client import connected
 
 SUBJECTS = ("orders.books", "orders.food", "orders.toys")
 MINUTES = 3  # over which a round of orders is spread
@@ -19,7 +19,7 @@ STEP = 2  # minutes from the start of one round to that of the next: they share 
 IN_FLIGHT = 200
 
 
-class Key(NamedTuple):
+class ResultKey(NamedTuple):
     """The key of a row of the result.
 
     It has a minute (as the program writes it), the domain of the shop, and the kind of goods.
@@ -30,7 +30,7 @@ class Key(NamedTuple):
     subject: str
 
 
-class Order(NamedTuple):
+class ShopOrder(NamedTuple):
     """An order, as a message of a shop."""
 
     subject: str
@@ -43,17 +43,17 @@ class Order(NamedTuple):
 class OrderTotals:
     """The numbers and amounts that were ordered, by minute, domain and subject."""
 
-    orders: Counter[Key] = field(default_factory=Counter)
-    cents: Counter[Key] = field(default_factory=Counter)
+    orders: Counter[ResultKey] = field(default_factory=Counter)
+    cents: Counter[ResultKey] = field(default_factory=Counter)
 
-    def enter(self, domain: str, order: Order) -> None:
+    def enter(self, domain: str, order: ShopOrder) -> None:
         """Count an order that the domain's stream has acknowledged."""
-        key = Key(order.minute, domain, order.subject)
+        key = ResultKey(order.minute, domain, order.subject)
         self.orders[key] += 1
         self.cents[key] += order.cents
 
     @property
-    def rows(self) -> dict[Key, tuple[int, int]]:
+    def rows(self) -> dict[ResultKey, tuple[int, int]]:
         """The (orders, cents) of each row."""
         return {key: (count, self.cents[key]) for key, count in self.orders.items()}
 
@@ -62,7 +62,7 @@ class OrderTotals:
         return sum(count for key, count in self.orders.items() if key.domain == domain)
 
 
-def orders(domain: str, count: int, start: datetime, rng: random.Random) -> Iterator[Order]:
+def orders(domain: str, count: int, start: datetime, rng: random.Random) -> Iterator[ShopOrder]:
     """Yield `count` orders, spread over MINUTES from `start` on."""
     for number in range(count):
         placed = start + timedelta(minutes=MINUTES) * number / count
@@ -72,7 +72,7 @@ def orders(domain: str, count: int, start: datetime, rng: random.Random) -> Iter
             "cents": cents,
             "placed": f"{placed:%Y-%m-%dT%H:%M:%S}Z",
         }
-        yield Order(rng.choice(SUBJECTS), f"{placed:%Y-%m-%dT%H:%M}Z", cents, json.dumps(order).encode())
+        yield ShopOrder(rng.choice(SUBJECTS), f"{placed:%Y-%m-%dT%H:%M}Z", cents, json.dumps(order).encode())
 
 
 def take(url: str, domain: str, count: int, round_: int, totals: OrderTotals) -> None:
@@ -83,8 +83,8 @@ def take(url: str, domain: str, count: int, round_: int, totals: OrderTotals) ->
     )
 
 
-async def _publish(url: str, domain: str, taken: list[Order], totals: OrderTotals) -> None:
-    client = await nats.connect(url, allow_reconnect=False, connect_timeout=5)
+async def _publish(url: str, domain: str, taken: list[ShopOrder], totals: OrderTotals) -> None:
+    client = await connected(url, connect_timeout=5)
     try:
         stream = client.jetstream(timeout=10)
         for first in range(0, len(taken), IN_FLIGHT):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 
-import nats
-
+from ..client import connected
 from ..stage import wait_until
 from . import answers
 from .copies import AGGREGATE
@@ -101,7 +100,7 @@ def _consume(player: Player) -> None:
         f"{len(lines)} messages",
     )
     info = "pyjs --context=hub c info aggregate DUR"
-    wait_until(lambda: _field(stage.look(info).text, "Outstanding Acks").startswith("0 "))
+    wait_until(lambda: _field(stage.output_of(info).text, "Outstanding Acks").startswith("0 "))
     text = stage.run(info)
     stage.claim(
         "All 70 are acknowledged through the import",
@@ -116,7 +115,7 @@ def _line(sequence: int) -> str:
 
 
 async def _fetched(urls: list[str], credentials: str, count: int) -> list[str]:
-    client = await nats.connect(urls, user_credentials=credentials, allow_reconnect=False)
+    client = await connected(urls, user_credentials=credentials)
     try:
         bound = await client.jetstream(prefix="from.test.API").pull_subscribe_bind("DUR", "aggregate")
         lines: list[str] = []

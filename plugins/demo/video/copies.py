@@ -29,7 +29,7 @@ def mirrors(player: Player) -> None:
     stage.claim(
         "--output writes the configuration to a file and creates nothing",
         (stage.directory / "recv-cnc").exists()
-        and "recv-cnc" not in stage.look("pyjs --context=hub s ls --names").text,
+        and "recv-cnc" not in stage.output_of("pyjs --context=hub s ls --names").text,
         "the file recv-cnc; no such stream in the hub",
     )
     for spoke in SPOKES:

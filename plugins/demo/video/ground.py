@@ -9,7 +9,7 @@ from .player import Player
 from .topology import CLUSTERS, EVERYWHERE, HUB, MEMBERS, SPOKE_1, resolver
 
 LIST = "pyjs --context=sys server list 9"
-LOOK = "pyjs --context=sys --timeout=1s server list 9"
+LIST_SERVERS = "pyjs --context=sys --timeout=1s server list 9"
 UNLIMITED = "--js-disk-storage -1 --js-streams -1 --js-consumer -1"
 
 
@@ -74,7 +74,7 @@ def account_token(player: Player, account: str) -> str:
 
 
 def _described(player: Player, words: str) -> str:
-    done = player.stage.look(f"pyjs nsc describe account {words}")
+    done = player.stage.output_of(f"pyjs nsc describe account {words}")
     if done.code:
         raise DemoError(f"nsc describe account {words}: {done.text}")
     return done.text.strip()
@@ -98,13 +98,15 @@ def together(player: Player) -> bool:
     """
     local = [f"pyjs --context={cluster.domain} s ls" for cluster in CLUSTERS]
     across = [f"pyjs --context=hub s ls --js-domain {cluster.domain}" for cluster in CLUSTERS]
-    return wait_until(lambda: _listed(player.stage.look(LOOK).text) == 9) and player.until(*local, *across)
+    return wait_until(lambda: _listed(player.stage.output_of(LIST_SERVERS).text) == 9) and player.until(
+        *local, *across
+    )
 
 
 def system_account(player: Player) -> None:
     """Chapter 2: one list of all servers, including the leaf nodes."""
     stage = player.stage
-    wait_until(lambda: _listed(stage.look(LOOK).text) == 9)
+    wait_until(lambda: _listed(stage.output_of(LIST_SERVERS).text) == 9)
     text = stage.run(LIST)
     stage.notice("Every server of the network is there, the leaf nodes as well.")
     whole = [cluster.name for cluster in CLUSTERS if f"│ {cluster.name:<15} │ 3 " in text]

@@ -95,11 +95,11 @@ def play(stage: Stage, only: int = 0) -> bool:
         chapter.play(player)
     if usage.countable():
         _frugal(stage)
-    held = stage.show_results()
+    holds = stage.show_results()
     stage.console.print(f"Played in {time.monotonic() - began:.0f} s.", highlight=False)
     if stage.keep:
         _farewell(player)
-    return held
+    return holds
 
 
 def _prepare(player: Player, number: int, chapter: Chapter) -> None:
@@ -111,7 +111,7 @@ def _prepare(player: Player, number: int, chapter: Chapter) -> None:
     finally:
         stage.console.quiet = False
     for claim in stage.claims:
-        if not claim.held:
+        if not claim.holds:
             raise DemoError(f"chapter {number} failed, there is no going on: {claim.text} ({claim.seen})")
     stage.claims.clear()
 

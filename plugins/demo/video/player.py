@@ -37,14 +37,14 @@ class Player:
         away = None in wanted  # then copies may report that their origin is missing
 
         def seen() -> bool:
-            done[:] = [self.stage.look(command) for command in self.watched]
+            done[:] = [self.stage.output_of(command) for command in self.watched]
             reports[:] = [read(cluster.domain, one.text) for cluster, one in zip(CLUSTERS, done, strict=True)]
             return all(map(self._shows, reports, CLUSTERS, wanted)) and (away or not _lagging(reports))
 
         met = wait_until(seen, COPY_SECONDS)
         self.stage.command(f'watch -n 1 "{" ; ".join(self.watched)}"', "until it shows what comes next")
         self.stage.output("".join(one.shown for one in done))
-        self.stage.claim(statement, met, "; ".join(map(_told, CLUSTERS, reports)))
+        self.stage.claim(statement, met, "; ".join(map(_summary, CLUSTERS, reports)))
 
     def report(
         self, statement: str, command: str, cluster: VideoCluster, wanted: Wanted, *copies: Copy
@@ -55,9 +55,9 @@ class Player:
             report = read(cluster.domain, text)
             return _fits(report, cluster, wanted, set(copies)) and not report.lagging
 
-        wait_until(lambda: shows(self.stage.look(command).text), COPY_SECONDS)
+        wait_until(lambda: shows(self.stage.output_of(command).text), COPY_SECONDS)
         text = self.stage.run(command)
-        self.stage.claim(statement, shows(text), _told(cluster, read(cluster.domain, text)))
+        self.stage.claim(statement, shows(text), _summary(cluster, read(cluster.domain, text)))
 
     def _shows(self, report: StreamReport, cluster: VideoCluster, wanted: Wanted) -> bool:
         return _fits(report, cluster, wanted, {copy for copy in self.copies if copy.domain == cluster.domain})
@@ -93,7 +93,7 @@ class Player:
         return all(wait_until(self._succeeds(command)) for command in commands)
 
     def _succeeds(self, command: str) -> Callable[[], bool]:
-        return lambda: self.stage.look(command).code == 0
+        return lambda: self.stage.output_of(command).code == 0
 
 
 def _fits(report: StreamReport, cluster: VideoCluster, wanted: Wanted, copies: set[Copy]) -> bool:
@@ -111,6 +111,6 @@ def _lagging(reports: Sequence[StreamReport]) -> bool:
     return any(report.lagging for report in reports)
 
 
-def _told(cluster: VideoCluster, report: StreamReport) -> str:
+def _summary(cluster: VideoCluster, report: StreamReport) -> str:
     counts = ", ".join(f"{name} {count.messages}" for name, count in sorted(report.counts().items()))
     return f"{cluster.domain}: {counts or ('no streams' if report.found else 'not reached')}"

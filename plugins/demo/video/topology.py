@@ -18,7 +18,7 @@ SHIFTS = (0, *range(1000, 24_000, 1000))  # all ports stay below those of outgoi
 
 
 @dataclass(frozen=True)
-class Member:
+class VideoServer:
     """One server.
 
     port: its client port in the video; the next ones are for routes, leaf nodes and MQTT.
@@ -40,7 +40,7 @@ class VideoCluster:
     """Three servers and their JetStream domain."""
 
     domain: str
-    members: tuple[Member, ...]
+    members: tuple[VideoServer, ...]
 
     @property
     def name(self) -> str:
@@ -57,7 +57,7 @@ def _cluster(domain: str, number: int, *ports: tuple[int, int]) -> VideoCluster:
     return VideoCluster(
         domain,
         tuple(
-            Member(client, f"cluster-{domain}-{n}.cfg", f"s{number}-{n}", http)
+            VideoServer(client, f"cluster-{domain}-{n}.cfg", f"s{number}-{n}", http)
             for n, (client, http) in enumerate(ports, 1)
         ),
     )
@@ -93,15 +93,15 @@ class VideoTopology:
                 return cls(shift)
         raise DemoError("no 39 ports are free together on 127.0.0.1, wherever they were looked for")
 
-    def cache(self, member: Member) -> str:
+    def cache(self, member: VideoServer) -> str:
         """Return the directory of a server's account resolver."""
         return f"./cache{MEMBERS.index(member) + 1}"
 
-    def urls(self, members: Iterable[Member], host: str = LOOPBACK) -> str:
+    def urls(self, members: Iterable[VideoServer], host: str = LOOPBACK) -> str:
         """Return client URLs, separated by commas."""
         return ",".join(f"nats://{host}:{member.port + self.shift}" for member in members)
 
-    def config(self, cluster: VideoCluster, member: Member) -> str:
+    def config(self, cluster: VideoCluster, member: VideoServer) -> str:
         """Return a server's configuration file."""
         port = member.port + self.shift
         routes = "\n".join(

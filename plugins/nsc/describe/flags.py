@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from ..command import Bare
+from ..command import BareOption
 
 _KEY = "pyjs.nsc.describe"
 
@@ -44,7 +44,7 @@ def options() -> list[click.Option]:
     ]
     for short, long, name, text in switches:
         spellings = (short, long) if long else (short,)
-        made.append(_option(name, *spellings, cls=Bare, type=click.BOOL, metavar="", help=text))
+        made.append(_option(name, *spellings, cls=BareOption, type=click.BOOL, metavar="", help=text))
     return made
 
 

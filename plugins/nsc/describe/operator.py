@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 
 from ....keys import KeyRole, NotFoundError, Workspace, is_public
@@ -26,7 +28,8 @@ def operator(given: str, name: str, how: TokenOutput) -> None:
     workspace = named(open_workspace(), name or given)
     store = workspace.store()
     claims = store.operator()
-    how.show(store.operator_token(), lambda: pages.page(claims, how.names(workspace)))
+    names = replace(how, long_ids=False).names(workspace)  # an operator's page has room for key and name
+    how.show(store.operator_token(), lambda: pages.page(claims, names))
 
 
 def named(workspace: Workspace, name: str) -> Workspace:

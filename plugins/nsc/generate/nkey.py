@@ -7,7 +7,7 @@ import json
 import click
 
 from ....keys import KeyPair, KeyRole, Workspace
-from ....keys.workspace.report import place
+from ....keys.workspace.report import short
 from ..command import NscCommand, open_workspace, run, switch
 
 
@@ -37,12 +37,12 @@ def nkey(operator: bool, account: bool, user: bool, curve: bool, stored: bool) -
         if workspace is None:
             click.echo(f"{key['seed']}\n{key['public_key']}\n")
         else:
-            click.echo(f"{key['public_key']}\n{key['kind']} key stored {place(key['path'])}\n")
+            click.echo(f"{key['public_key']}\n{key['kind']} key stored {short(key['path'])}\n")
 
 
 def _made(role: KeyRole, workspace: Workspace | None) -> dict[str, str]:
     key = KeyPair.create(role)
-    told = {"kind": role.word, "public_key": key.public_key}
+    shown = {"kind": role.word, "public_key": key.public_key}
     if workspace is None:
-        return {**told, "seed": key.seed}
-    return {**told, "path": str(workspace.keystore.add(key))}
+        return {**shown, "seed": key.seed}
+    return {**shown, "path": str(workspace.keystore.add(key))}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from ....cli.command import table_rows
-from ..command import NscGroup
+from ..command import NscGroup, options_of
+from .flags import JSON
 
 listing = NscGroup(
     name="list",
     help="List operators, accounts, users and keys.",
+    params=options_of(JSON),
     rows=table_rows(
         "pyjs.plugins.nsc.list",
         [

@@ -10,10 +10,10 @@ import click
 from ....keys import Workspace
 from ....keys.workspace import listing
 from .. import completion
-from ..command import NscCommand, open_workspace, run, switch
-from ..table import Table, bold
+from ..command import NscCommand, open_workspace, run
+from ..table import TextTable, bold
+from .flags import JSON
 
-JSON = switch("-J", "as_json", text="As JSON; --json too.")
 OPERATOR = click.option(
     "-o",
     "--operator",
@@ -72,7 +72,7 @@ def _show(title: str, entries: list[listing.ListedItem], current: str, as_json: 
     if as_json or run().json:
         click.echo(json.dumps([entry.document() for entry in entries], indent=1, ensure_ascii=False))
         return
-    table = Table(title, ("Name", "Public Key") if entries else ())
+    table = TextTable(title, ("Name", "Public Key") if entries else ())
     if not entries:
         table.row("No entries defined")
     for entry in entries:

@@ -12,14 +12,15 @@ from ....keys import IdentityError, KeyRole, Workspace, WorkspaceError
 from ....keys.workspace import keyring
 from ..command import NscCommand, open_workspace, run, switch
 from ..keys.key_filter import wanted
-from ..table import Table
+from ..table import TextTable
+from .flags import JSON
 
 _INDENT = {KeyRole.ACCOUNT: " ", KeyRole.CURVE: " ", KeyRole.USER: "  "}
 _CALLOUT = "[ T ] auth callout encryption target"
 
 
 @click.command(cls=NscCommand)
-@switch("-J", "as_json", text="As JSON; --json too.")
+@JSON
 @switch("-S", "--show-seeds", "seeds", text="Show the secret seeds.")
 @wanted
 @switch("-x", "--curve", "curves", text="Curve keys.")
@@ -41,7 +42,7 @@ def keys(chosen: keyring.KeyFilter, curves: bool, seeds: bool, as_json: bool) ->
 
 
 def _table(found: list[keyring.StoredKey]) -> str:
-    table = Table("Keys", ("Entity", "Key", "Signing Key", "Stored"))
+    table = TextTable("Keys", ("Entity", "Key", "Signing Key", "Stored"))
     for key in found:
         stored = "BAD" if key.damaged else "*" if key.path else ""
         table.row(_entity(key), key.public_key, _signing(key), stored)
@@ -55,7 +56,7 @@ def _table(found: list[keyring.StoredKey]) -> str:
 
 
 def _seeds(workspace: Workspace, found: list[keyring.StoredKey]) -> str:
-    table = Table("Seeds Keys", ("Entity", "Private Key", "Signing Key"))
+    table = TextTable("Seeds Keys", ("Entity", "Private Key", "Signing Key"))
     for key in found:
         if key.damaged or key.path is None:
             shown = f"{key.public_key} [!]"

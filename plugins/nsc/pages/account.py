@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ....keys import AccountClaims
 from ....keys.claims import JetStreamLimits, UserScope, WeightedMapping
-from ..table import Table
+from ..table import TextTable
 from . import parts, sharing
 from .parts import Names
 
@@ -27,7 +27,7 @@ def page(claims: AccountClaims, names: Names = str) -> str:
 
 def scope(user_scope: UserScope) -> str:
     """Return the table of a scoped signing key."""
-    table = Table("Scoped Signing Key - Details")
+    table = TextTable("Scoped Signing Key - Details")
     table.row("Key", user_scope.key)
     table.row("Role", user_scope.role)
     table.row("Description", user_scope.description)
@@ -42,7 +42,7 @@ def scope(user_scope: UserScope) -> str:
 
 def mappings(mapped: dict[str, list[WeightedMapping]]) -> str:
     """Return the tables of subject mappings, each with the sum of its weights."""
-    table = Table("Mappings", ("From", "To", "Weight (%)"))
+    table = TextTable("Mappings", ("From", "To", "Weight (%)"))
     for source in sorted(mapped):
         targets = mapped[source]
         for index, target in enumerate(targets):
@@ -54,7 +54,7 @@ def mappings(mapped: dict[str, list[WeightedMapping]]) -> str:
 
 def _details(claims: AccountClaims) -> str:
     body = claims.nats
-    table = Table("Account Details")
+    table = TextTable("Account Details")
     parts.standard(table, claims)
     table.separator()
     if body.description or body.info_url:
@@ -87,7 +87,7 @@ def _details(claims: AccountClaims) -> str:
     return table.render()
 
 
-def _callout(table: Table, claims: AccountClaims) -> None:
+def _callout(table: TextTable, claims: AccountClaims) -> None:
     callout = claims.nats.authorization
     if callout is None or not callout.auth_users:
         return
@@ -98,7 +98,7 @@ def _callout(table: Table, claims: AccountClaims) -> None:
     table.separator()
 
 
-def _limits(table: Table, claims: AccountClaims) -> None:
+def _limits(table: TextTable, claims: AccountClaims) -> None:
     limits = claims.nats.limits
     leaf = "Not Allowed" if limits.leaf == 0 else _count(limits.leaf)
     table.row("Max Connections", _count(limits.conn))
@@ -112,7 +112,7 @@ def _limits(table: Table, claims: AccountClaims) -> None:
     table.row("Disallow Bearer Token", str(limits.disallow_bearer))
 
 
-def _jetstream(table: Table, claims: AccountClaims) -> None:
+def _jetstream(table: TextTable, claims: AccountClaims) -> None:
     limits = claims.nats.limits
     if not limits.jetstream_enabled:
         table.row("Jetstream", "Disabled")
@@ -127,7 +127,7 @@ def _jetstream(table: Table, claims: AccountClaims) -> None:
             _tier(table, tier)
 
 
-def _tier(table: Table, tier: JetStreamLimits) -> None:
+def _tier(table: TextTable, tier: JetStreamLimits) -> None:
     for label, storage in (("Disk", tier.disk_storage), ("Mem", tier.mem_storage)):
         shown = parts.size(storage) if storage > 0 else "Disabled" if storage == 0 else "Unlimited"
         table.row(f"Max {label} Storage", shown)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ....keys import ActivationClaims
-from ..table import Table
+from ..table import TextTable
 from . import parts
 
 
 def page(claims: ActivationClaims) -> str:
     """Return the page of an activation."""
-    table = Table("Activation")
+    table = TextTable("Activation")
     parts.standard(table, claims)
     table.separator()
     table.row("Hash ID", claims.hash_id)

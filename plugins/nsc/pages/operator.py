@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ....keys import OperatorClaims
-from ..table import Table
+from ..table import TextTable
 from . import parts
 from .parts import Names
 
@@ -11,7 +11,7 @@ from .parts import Names
 def page(claims: OperatorClaims, names: Names = str) -> str:
     """Return the page of an operator."""
     body = claims.nats
-    table = Table("Operator Details")
+    table = TextTable("Operator Details")
     parts.standard(table, claims)
     if body.account_server_url:
         table.row("Account JWT Server", body.account_server_url)

@@ -9,13 +9,13 @@ from ....keys import ActivationClaims, Claims, OperatorClaims, UserClaims
 from ....keys.claims import Permissions, UserPermissionLimits
 from ....keys.workspace.flag_values import date
 from ....protocol.duration import format_go
-from ..table import Table
+from ..table import TextTable
 
 Names = Callable[[str], str]  # what is shown for an account's public key
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 
 
-def standard(table: Table, claims: Claims) -> None:
+def standard(table: TextTable, claims: Claims) -> None:
     """Draw name, ids, dates and tags."""
     label, account = "Account ID", ""
     if isinstance(claims, OperatorClaims):
@@ -35,7 +35,7 @@ def standard(table: Table, claims: Claims) -> None:
     table.rows("Tags", claims.tags)
 
 
-def permissions(table: Table, allowed: Permissions) -> None:
+def permissions(table: TextTable, allowed: Permissions) -> None:
     """Draw the subjects that may be used, in a section, and the response permission."""
     if any((allowed.pub.allow, allowed.pub.deny, allowed.sub.allow, allowed.sub.deny)):
         table.separator()
@@ -50,7 +50,7 @@ def permissions(table: Table, allowed: Permissions) -> None:
         table.row("Response Permission TTL", format_go(allowed.resp.ttl))
 
 
-def limits(table: Table, limited: UserPermissionLimits) -> None:
+def limits(table: TextTable, limited: UserPermissionLimits) -> None:
     """Draw sizes, networks and hours."""
     for label, value in (("Max Msg Payload", limited.payload), ("Max Data", limited.data)):
         table.row(label, f"{value} bytes (≈{size(value)})" if value > 0 else "Unlimited")

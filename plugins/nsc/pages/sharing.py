@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ....keys import Export, IdentityError, Import
 from ....keys.workspace.flag_values import date
-from ..table import Table
+from ..table import TextTable
 from .parts import Names, one_line, yes
 
 _EXPORTS = (
@@ -22,7 +22,7 @@ _IMPORTS = ("Name", "Type", "Remote", "Local", "Expires", "From Account", "Publi
 
 def exports(listed: list[Export]) -> str:
     """Return the table of exports, and their descriptions if they have some."""
-    table = Table("Exports", _EXPORTS)
+    table = TextTable("Exports", _EXPORTS)
     for export in listed:
         service = export.type == "service"
         response = f" [{export.response_type}]" if export.response_type in {"Stream", "Chunked"} else ""
@@ -39,7 +39,7 @@ def exports(listed: list[Export]) -> str:
     described = [export for export in listed if export.description or export.info_url]
     if not described:
         return table.render()
-    texts = Table("Exports - Descriptions", ("Name", "Description", "Info Url"))
+    texts = TextTable("Exports - Descriptions", ("Name", "Description", "Info Url"))
     for export in described:
         texts.row(export.name, one_line(export.description), export.info_url)
     return f"{table.render()}\n{texts.render()}"
@@ -47,7 +47,7 @@ def exports(listed: list[Export]) -> str:
 
 def imports(listed: list[Import], names: Names) -> str:
     """Return the table of imports."""
-    table = Table("Imports", _IMPORTS)
+    table = TextTable("Imports", _IMPORTS)
     for item in listed:
         local, remote = item.local_subject, item.subject
         if item.type == "service" and item.to:

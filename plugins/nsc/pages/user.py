@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ....keys import UserClaims, UserScope
-from ..table import Table
+from ..table import TextTable
 from . import account, parts
 
 
@@ -13,7 +13,7 @@ def page(claims: UserClaims, scope: UserScope | None = None) -> str:
     scope: that of the signing key which issued it.
     """
     body = claims.nats
-    table = Table("User")
+    table = TextTable("User")
     parts.standard(table, claims)
     if body.empty:
         table.row("Issuer Scoped", "Yes")

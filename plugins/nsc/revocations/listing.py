@@ -12,7 +12,7 @@ from ....keys import Workspace
 from ....keys.workspace.flag_values import date_time
 from ....keys.workspace.revocations import Revocation
 from ..command import run
-from ..table import Table
+from ..table import TextTable
 
 AT = click.option(
     "--at",
@@ -27,7 +27,7 @@ def show(title: str, everyone: str, revocations: Sequence[Revocation]) -> None:
     if run().json:
         render.show_json([{"public_key": entry.key, "before": entry.at} for entry in revocations])
         return
-    table = Table(title, ["Public Key", "Revoke Credentials Before"])
+    table = TextTable(title, ["Public Key", "Revoke Credentials Before"])
     for entry in revocations:
         table.row(f"* [{everyone}]" if entry.key == "*" else entry.key, _when(entry.at))
     click.echo(table.render())

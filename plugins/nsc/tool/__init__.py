@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from ....cli.command import table_rows
-from ..command import NscGroup
+from ..command import NscGroup, options_of
+from .user import SERVER
 
 tool = NscGroup(
     name="tool",
     help="Speak to the servers as a user of the store: pub, sub, req, reply, rtt.",
+    params=options_of(*SERVER),
     rows=table_rows(
         "pyjs.plugins.nsc.tool",
         [

@@ -9,7 +9,7 @@ import click
 from ....keys import WorkspaceError
 from ....keys.workspace.servers.connection import plain
 from ..command import NscCommand
-from .user import connected, shown, user_flags
+from .user import ENCRYPT, connected, shown, user_flags
 
 PATIENCE = 5  # seconds
 
@@ -18,6 +18,7 @@ PATIENCE = 5  # seconds
 @click.argument("subject")
 @click.argument("payload", default="")
 @user_flags
+@ENCRYPT
 async def req(subject: str, payload: str, **given: Any) -> None:
     """Send a request to a subject as a user of an account, and show the reply."""
     from nats import errors

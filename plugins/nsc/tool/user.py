@@ -12,19 +12,22 @@ from ....keys import WorkspaceError
 from ....keys.workspace.servers.connection import ServersConnection, connect, plain
 from ....keys.workspace.servers.identity import stored_speaker
 from .. import completion, current_entities, prompts
-from ..command import open_workspace
+from ..command import open_workspace, switch
 from ..server_flags import tls, tls_flags
 
 _PATIENCE = 5  # seconds
 
 
+SERVER = (
+    tls_flags,
+    click.option("--nats", "url", default="", metavar="URL", help="Server; else the operator's services."),
+)
+
+
 def user_flags(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the flags that name account, user and server to a command."""
     for option in (
-        tls_flags,
-        click.option(
-            "--nats", "url", default="", metavar="URL", help="Server; else the operator's services."
-        ),
+        *SERVER,
         click.option(
             "-u", "--user", default="", metavar="NAME", help="user name", shell_complete=completion.users
         ),
@@ -34,9 +37,14 @@ def user_flags(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+ENCRYPT = switch("-E", "--encrypt", hidden=True, text="Not supported any more.")
+
+
 @contextlib.asynccontextmanager
 async def connected(given: dict[str, Any], name: str) -> AsyncIterator[ServersConnection]:
     """Connect as the user that the flags name, or as the only one. Raises WorkspaceError."""
+    if given.pop("encrypt", False):
+        raise WorkspaceError("--encrypt was an experiment of nsc, which no longer supports it either")
     workspace = open_workspace()
     account = await current_entities.account(workspace, given.pop("account"))
     user = await current_entities.user(workspace, account, given.pop("user"))

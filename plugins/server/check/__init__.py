@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import click
 
-from ....cli.command import CommandGroup, table_rows
+from ....cli.command import CommandGroup, CommandRow, table_rows
 from .result import FORMATS, NAMESPACE
 
 _ROWS = (
@@ -25,7 +25,12 @@ _ROWS = (
 )
 
 
-@click.group(cls=CommandGroup, rows=table_rows("pyjs.plugins.server.check", _ROWS))
+_EXPORTER = CommandRow(
+    "exporter", "pyjs.plugins.server.check.exporter:exporter", "Checks as metrics, by HTTP", hidden=True
+)
+
+
+@click.group(cls=CommandGroup, rows=[*table_rows("pyjs.plugins.server.check", _ROWS), _EXPORTER])
 @click.option(
     "--format", "form", type=click.Choice(FORMATS), help="How to show the result (default: nagios)."
 )

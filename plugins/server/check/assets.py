@@ -19,6 +19,10 @@ from .stream import effective_limits
 
 Info = dict[str, Any]
 NO_MESSAGE = 10037
+CONSUMER_LIMITS = (
+    *("outstanding_ack_critical", "waiting_critical", "unprocessed_critical"),
+    *("last_delivery_critical", "last_ack_critical", "redelivery_critical"),
+)
 
 
 @checking("consumer")
@@ -36,6 +40,14 @@ async def consumer(result: CheckResult, stream: str, name: str, pinned: bool, **
     result.name = f"{stream}_{name}"
     async with connect(quiet=True) as connection:
         info = await connection.js.consumer_info(stream, name)
+    examine_consumer(result, info, given, pinned=pinned)
+
+
+def examine_consumer(result: CheckResult, info: Info, given: Info, *, pinned: bool) -> None:
+    """Check a consumer by its information.
+
+    given: a value for each of CONSUMER_LIMITS; None where the metadata decides.
+    """
     limits = effective_limits(
         given, info["config"].get("metadata") or {}, {"last_delivery_critical", "last_ack_critical"}
     )

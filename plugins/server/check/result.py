@@ -9,8 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import os
-import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from typing import Any
 import click
 
 from ....cli import render
-from ....cli.command import Command
+from ....cli.command import RequestCommand
 from ....cli.errors import CliError
 
 OK, WARNING, CRITICAL = "OK", "WARNING", "CRITICAL"
@@ -107,7 +106,7 @@ class CheckResult:
         if form == "json":
             return json.dumps(self._document(), indent=2, ensure_ascii=False)
         if form == "prometheus":
-            return self._prometheus(namespace)
+            return exposition([self], namespace)
         return self._tables() if form == "text" else self._nagios()
 
     def _nagios(self) -> str:
@@ -138,19 +137,16 @@ class CheckResult:
             ],
         }
 
-    def _prometheus(self, namespace: str) -> str:
-        item = self.name.replace("\\", ".").replace('"', ".")
-        gauges = {
-            f"{namespace}_{self.suite}_{metric.name}": (metric.help, "", metric.value)
+    def gauges(self, namespace: str) -> dict[str, tuple[str, str]]:
+        """Return its numbers and its status for Prometheus: help and sample, by the name of the metric."""
+        item = self.name.replace("\\", ".").replace('"', ".").replace("\n", ".")
+        prefix = f"{namespace}_{self.suite}"
+        found = {
+            f"{prefix}_{metric.name}": (metric.help, f'{{item="{item}"}} {_plain(metric.value)}')
             for metric in self.metrics
         }
-        help_text = f"Nagios compatible status code for {self.suite}"
-        status = f',status="{self.status}"'
-        gauges[f"{namespace}_{self.suite}_status_code"] = (help_text, status, CODES[self.status])
-        return "\n".join(
-            f'# HELP {name} {text}\n# TYPE {name} gauge\n{name}{{item="{item}"{label}}} {_plain(value)}'
-            for name, (text, label, value) in sorted(gauges.items())
-        )
+        sample = f'{{item="{item}",status="{self.status}"}} {CODES[self.status]}'
+        return found | {f"{prefix}_status_code": (f"Nagios compatible status code for {self.suite}", sample)}
 
     def _tables(self) -> str:
         lines = [f"{self.name}: {self.status}", ""]
@@ -169,6 +165,16 @@ class CheckResult:
         return "\n".join(lines)
 
 
+def exposition(results: Iterable[CheckResult], namespace: str) -> str:
+    """Return results in the text format of Prometheus: each metric once, with a sample for each result."""
+    found: dict[str, list[str]] = {}
+    for result in results:
+        for name, (text, sample) in result.gauges(namespace).items():
+            lines = found.setdefault(name, [f"# HELP {name} {text}", f"# TYPE {name} gauge"])
+            lines.append(name + sample)
+    return "\n".join(line for name in sorted(found) for line in found[name])
+
+
 def _plain(value: float) -> float:
     return int(value) if value == int(value) else value
 
@@ -181,23 +187,43 @@ Check = Callable[..., Awaitable[None]]
 Decorator = Callable[[Check], Check]  # an option of a check
 
 
-def checking(suite: str, name: str = "") -> Callable[[Check], click.Command]:
+class CheckCommand(RequestCommand):
+    """A command that makes a check.
+
+    suite: the kind of check.
+    title: what its result is called if the check does not say.
+    function: gets the result to fill, and the options.
+    """
+
+    suite: str
+    title: str
+    function: Check
+
+    async def examine(self, options: dict[str, Any]) -> CheckResult:
+        """Make the check with these values of its options. A CliError is a critical finding."""
+        result = CheckResult(self.suite, self.title)
+        try:
+            await self.function(result, **options)
+        except CliError as error:
+            result.critical(error.message)
+        return result
+
+
+def checking(suite: str, name: str = "", *, only_requests: bool = False) -> Callable[[Check], CheckCommand]:
     """Make a command of a check, a function that gets a `CheckResult` to fill, and its options.
+
+    only_requests: whether the check can do without an event loop, as a `RequestCommand` does.
 
     A CliError that it raises (no connection, no answer, an unknown stream) is a critical finding.
     """
 
-    def decorate(function: Check) -> click.Command:
+    def decorate(function: Check) -> CheckCommand:
         @functools.wraps(function)
         async def run(form: str | None, namespace: str | None, outfile: str | None, **options: Any) -> int:
             context = click.get_current_context()
             given = context.parent.params if context.parent is not None else {}
             form = form or given.get("form") or FORMATS[0]
-            result = CheckResult(suite, name)
-            try:
-                await function(result, **options)
-            except CliError as error:
-                result.critical(error.message)
+            result = await made.examine(options)
             text = result.text(form, namespace or given.get("namespace") or NAMESPACE)
             outfile = outfile or given.get("outfile")
             if outfile:
@@ -212,13 +238,17 @@ def checking(suite: str, name: str = "") -> Callable[[Check], click.Command]:
             click.option("--format", "form", type=click.Choice(FORMATS), help="How to show the result."),
         ):
             option(run)
-        return click.command(cls=Command)(run)
+        made = click.command(cls=CheckCommand, needs_loop=lambda _: not only_requests)(run)
+        made.suite, made.title, made.function = suite, name, function
+        return made
 
     return decorate
 
 
 def _write(path: Path, text: str) -> None:
     """Write a file of mode 0600 in one step, so that nobody reads a part of it."""
+    import tempfile
+
     handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as out:

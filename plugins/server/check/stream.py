@@ -18,6 +18,10 @@ from .result import SECOND, CheckResult, checking
 
 Info = dict[str, Any]
 METADATA = "io.nats.monitor."
+STREAM_LIMITS = (
+    *("lag_critical", "seen_critical", "min_sources", "max_sources", "peer_expect", "peer_lag_critical"),
+    *("peer_seen_critical", "msgs_warn", "msgs_critical", "subjects_warn", "subjects_critical"),
+)
 
 
 def effective_limits(given: Info, metadata: Info, spans: set[str]) -> Info:
@@ -55,6 +59,14 @@ async def stream(result: CheckResult, name: str, **given: Any) -> None:
     result.name = name
     async with connect(quiet=True) as connection:
         info = await connection.js.stream_info(name)
+    examine_stream(result, info, given)
+
+
+def examine_stream(result: CheckResult, info: Info, given: Info) -> None:
+    """Check a stream by its information.
+
+    given: a value for each of STREAM_LIMITS; None where the metadata decides.
+    """
     metadata = info["config"].get("metadata") or {}
     limits = effective_limits(given, metadata, {"seen_critical", "peer_seen_critical"})
     _replicas(result, info, limits)

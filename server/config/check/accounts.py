@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ....protocol.subject import is_valid, tokenize
-from ....protocol.subject_tree import SubjectTree, places
+from ....protocol.subject_tree import SubjectTree, index_tree
 from ....protocol.transform import SubjectTransform, TransformError
 from ..options import AccountOptions, ExportOptions, ImportOptions, Options
 from ..read.context import ReadContext, suggestion
@@ -101,8 +101,8 @@ def _import(
         return
     offer = offers.get(made.account)
     if offer is None:
-        offer = offers[made.account] = places(export.subject for export in exporter.exports)
-    found = (exporter.exports[place] for each in offer.covering(made.subject) for place in each)
+        offer = offers[made.account] = index_tree(export.subject for export in exporter.exports)
+    found = (exporter.exports[index] for each in offer.covering(made.subject) for index in each)
     if not any(_allows(export, account.name, made) for export in found):
         context.error(
             at, f"{what}: not authorized", f"{made.account} has no such {made.kind} export for {account.name}"

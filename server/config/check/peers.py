@@ -150,11 +150,11 @@ def _gateway(options: Options, context: ReadContext) -> None:
     if gateway.port is None:
         context.error(at, f'gateway "{gateway.name}" has no port specified (select -1 for random port)')
     for index, remote in enumerate(gateway.gateways):
-        place = where.get(f"gateway.gateways.{index}")
+        position = where.get(f"gateway.gateways.{index}")
         if not remote.name:
-            context.error(place, "gateway in the list of gateways has no name")
+            context.error(position, "gateway in the list of gateways has no name")
         if not remote.urls:
-            context.error(place, f'gateway "{remote.name}" has no URL')
+            context.error(position, f'gateway "{remote.name}" has no URL')
     leaf = options.leafnodes
     if (leaf.port is not None or leaf.remotes) and not options.system_account and not options.operator:
         context.error(

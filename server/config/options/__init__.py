@@ -24,7 +24,7 @@ from .authorization import (
     UserOptions,
 )
 from .cluster import ClusterOptions, GatewayOptions, PeerAuthorization, RemoteGateway
-from .field import SECOND, Spec, specs
+from .field import SECOND, OptionSpec, specs
 from .jetstream import BatchLimits, JetStreamLimitOptions, JetStreamOptions, TPMOptions
 from .leafnodes import CompressionOptions, LeafAuthorization, LeafOptions, ProxyOptions, RemoteOptions
 from .listeners import ListenerAuthorization, MQTTOptions, WebSocketOptions
@@ -55,6 +55,7 @@ __all__ = [
     "ListenerAuthorization",
     "MQTTOptions",
     "MappingOptions",
+    "OptionSpec",
     "Options",
     "PeerAuthorization",
     "PermissionsOptions",
@@ -63,7 +64,6 @@ __all__ = [
     "RemoteOptions",
     "ResolverOptions",
     "ResponsePermission",
-    "Spec",
     "SubjectPermission",
     "TLSOptions",
     "TPMOptions",

@@ -1,11 +1,8 @@
 """Options of accounts: users, exports, imports, subject mappings, JetStream and limits."""
 
-# ruff: noqa: RUF009  (option() declares a field, as dataclasses.field does)
-
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ....protocol.lazy_dataclass import dataclass
 from .authorization import PermissionsOptions, UserOptions
 from .field import option
 

@@ -1,11 +1,8 @@
 """Options that say who may connect and what they may do: users, permissions, the authorization block."""
 
-# ruff: noqa: RUF009  (option() declares a field, as dataclasses.field does)
-
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ....protocol.lazy_dataclass import dataclass
 from .field import MINUTE, option
 
 CONNECTION_TYPES = ("STANDARD", "WEBSOCKET", "LEAFNODE", "LEAFNODE_WS", "MQTT", "MQTT_WS", "IN_PROCESS")

@@ -1,11 +1,8 @@
 """Options of clusters and super clusters: routes and gateways."""
 
-# ruff: noqa: RUF009  (option() declares a field, as dataclasses.field does)
-
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ....protocol.lazy_dataclass import dataclass
 from .authorization import PermissionsOptions
 from .field import SECOND, option
 from .leafnodes import CompressionOptions
@@ -57,7 +54,11 @@ class ClusterOptions:
         False, "no_advertise", "bool", "Do not announce other servers to clients.", reload=True
     )
     connect_retries: int = option(
-        0, "connect_retries", "int", "Attempts to connect to a server that others announced.", reload=True
+        0,
+        "connect_retries",
+        "int",
+        "Retries, after a first attempt, to connect to a server that others announced.",
+        reload=True,
     )
     connect_backoff: bool = option(
         False, "connect_backoff", "bool", "Wait longer after each attempt.", reload=True
@@ -116,7 +117,10 @@ class GatewayOptions:
     )
     advertise: str = option("", "advertise", "advertise", "Address announced to other servers.")
     connect_retries: int = option(
-        0, "connect_retries", "int", "Attempts to connect to a gateway that others announced."
+        0,
+        "connect_retries",
+        "int",
+        "Retries, after a first attempt, to connect to a gateway that others announced.",
     )
     connect_backoff: bool = option(False, "connect_backoff", "bool", "Wait longer after each attempt.")
     reject_unknown_cluster: bool = option(

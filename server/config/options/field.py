@@ -10,8 +10,10 @@ Values in the dataclasses are normalised: durations are nanoseconds, sizes are b
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any
+
+from ....protocol.lazy_dataclass import dataclass
 
 SECOND = 1_000_000_000
 MINUTE = 60 * SECOND
@@ -21,7 +23,7 @@ KEY = "option"
 
 
 @dataclass(frozen=True, slots=True)
-class Spec:
+class OptionSpec:
     """What is known of one option besides its type.
 
     keys: its spellings in the configuration file, the documented one first; empty for a flag only.
@@ -59,7 +61,7 @@ def option(
     secret: bool = False,
 ) -> Any:
     """Declare an option. `keys` are separated by blanks. A callable default is called for each object."""
-    spec = Spec(tuple(keys.split()), kind, reload, doc, section, minimum, maximum, choices, secret)
+    spec = OptionSpec(tuple(keys.split()), kind, reload, doc, section, minimum, maximum, choices, secret)
     if isinstance(default, (list, dict)):
         raise TypeError("a mutable default must be a factory")
     if callable(default):
@@ -68,6 +70,6 @@ def option(
     return field(default=default, metadata={KEY: spec}, repr=not secret)
 
 
-def specs(cls: type[Any]) -> dict[str, Spec]:
+def specs(cls: type[Any]) -> dict[str, OptionSpec]:
     """Return the options of a dataclass by field name, in the order of declaration."""
     return {f.name: f.metadata[KEY] for f in fields(cls) if KEY in f.metadata}

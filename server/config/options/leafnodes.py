@@ -1,11 +1,8 @@
 """Options of leaf nodes: the listener for leafs, and the hubs this server joins."""
 
-# ruff: noqa: RUF009  (option() declares a field, as dataclasses.field does)
-
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ....protocol.lazy_dataclass import dataclass
 from .authorization import UserOptions
 from .field import SECOND, option
 from .tls import TLSOptions

@@ -1,11 +1,8 @@
 """Options of the WebSocket and MQTT listeners."""
 
-# ruff: noqa: RUF009  (option() declares a field, as dataclasses.field does)
-
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ....protocol.lazy_dataclass import dataclass
 from .field import SECOND, option
 from .tls import TLSOptions
 

@@ -1,12 +1,11 @@
 """`Options`: the whole configuration of one server."""
 
-# ruff: noqa: RUF009  (option() declares a field, as dataclasses.field does)
-
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from ....protocol.lazy_dataclass import dataclass
 from .accounts import AccountOptions, MappingOptions
 from .authorization import AuthorizationOptions
 from .cluster import ClusterOptions, GatewayOptions

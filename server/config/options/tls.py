@@ -1,11 +1,8 @@
 """Options of a TLS block, used by every listener and by leaf remotes."""
 
-# ruff: noqa: RUF009  (option() declares a field, as dataclasses.field does)
-
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ....protocol.lazy_dataclass import dataclass
 from .field import SECOND, option
 
 
@@ -55,7 +52,11 @@ class TLSOptions:
         list, "cipher_suites", "strings", "Cipher suites by name; if unset, Python's defaults.", reload=True
     )
     allow_insecure_cipher_suites: bool = option(
-        False, "allow_insecure_cipher_suites", "bool", "Accept suites that are known to be weak.", reload=True
+        False,
+        "allow_insecure_cipher_suites",
+        "bool",
+        "Let `cipher_suites` name weak ones: without forward secrecy, or with CBC and SHA-256.",
+        reload=True,
     )
     curve_preferences: list[str] = option(
         list, "curve_preferences", "strings", "Elliptic curves by name; the first is used.", reload=True

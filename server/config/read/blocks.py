@@ -76,7 +76,10 @@ def _mode(node: ConfigNode, text: str, on: str) -> str:
 
 
 def read_tls_version(_: ReadContext, slot: OptionSlot, node: ConfigNode) -> str:
-    """Read "1.2" or "1.3". A version without quotes is a number and refused, as in nats-server."""
+    """Read "1.2" or "1.3". A version without quotes is a number and refused.
+
+    Source: nats-server's server/opts.go: parseTLSVersion.
+    """
     if not isinstance(node.value, str):
         raise wrong(node, f"{slot.key} must be a string", 'as "1.2" or "1.3", in quotes')
     if node.value not in slot.spec.choices:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from difflib import get_close_matches
+from dataclasses import field
 from typing import Any
 
-from ..options.field import Spec
+from ....protocol.lazy_dataclass import dataclass
+from ..options.field import OptionSpec
 from ..tree import ConfigError, ConfigNode, ConfigProblem, SourcePosition
 
 
@@ -54,7 +54,7 @@ class OptionSlot:
     target: Any
     name: str
     key: str
-    spec: Spec
+    spec: OptionSpec
     path: str
 
 
@@ -63,6 +63,8 @@ Reader = Callable[[ReadContext, OptionSlot, ConfigNode], Any]
 
 def suggestion(word: str, known: Iterable[str]) -> str:
     """Return a hint with a close match, or ""."""
+    from difflib import get_close_matches
+
     names = {name.lower(): name for name in known}
     close = get_close_matches(word.lower(), names, n=1, cutoff=0.6)
     return f'did you mean "{names[close[0]]}"?' if close else ""

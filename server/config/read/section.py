@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..options.field import Spec, specs
+from ..options.field import OptionSpec, specs
 from ..tree import ConfigError, ConfigNode
 from .context import OptionSlot, ReadContext, wrong
 
-_keys: dict[type[Any], dict[str, tuple[str, Spec]]] = {}
+_keys: dict[type[Any], dict[str, tuple[str, OptionSpec]]] = {}
 
 
-def keys_of(cls: type[Any]) -> dict[str, tuple[str, Spec]]:
+def keys_of(cls: type[Any]) -> dict[str, tuple[str, OptionSpec]]:
     """Return every spelling of every option of a dataclass, with its field and spec."""
     found = _keys.get(cls)
     if found is None:

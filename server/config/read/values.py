@@ -108,7 +108,10 @@ def go_duration(slot: OptionSlot, node: ConfigNode, text: str) -> int:
 
 
 def read_duration(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> int:
-    """Read a Go duration, or (with a warning, as in nats-server) an integer of seconds. Return ns."""
+    """Read a Go duration, or (with a warning) an integer of seconds. Return ns.
+
+    Source: nats-server's server/opts.go: parseDuration.
+    """
     if isinstance(node.value, str):
         return go_duration(slot, node, node.value)
     if isinstance(node.value, bool) or not isinstance(node.value, int):

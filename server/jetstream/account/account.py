@@ -15,7 +15,7 @@ from ....protocol.api.stream import StreamConfig
 from ....protocol.errors import api_error
 from ....protocol.limits import API_LEVEL
 from ...config.options import AccountJetStream
-from ...slices import InOrder, at_once
+from ...slices import SerialQueue, at_once
 from ..host import JetStreamHost
 from ..limits import JetStreamLimits
 from ..quota import Quota
@@ -24,6 +24,8 @@ from . import changes
 from .streams import AccountStreams
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from ....store.configs import AccountDirectory
     from ...accounts.account import Account
     from ..consumers.core import Consumer
@@ -49,10 +51,11 @@ class JetStreamAccount(AccountStreams):
         by_tier: dict[str, AccountJetStream],
         memory: Quota,
         files: Quota,
+        assigned: Callable[[str, str], Sequence[str]] | None = None,
     ) -> None:
         """by_tier, memory, files: see `JetStreamLimits`. The other arguments: see `AccountStreams`."""
-        super().__init__(account, host, directory, JetStreamLimits(by_tier, memory, files))
-        self.changes = InOrder(host.turns)
+        super().__init__(account, host, directory, JetStreamLimits(by_tier, memory, files), assigned)
+        self.changes = SerialQueue(host.turns)
         self.restores: dict[str, StreamRestore] = {}
         self.staged: dict[str, StagedStream] = {}
         self.api_total = 0
@@ -104,7 +107,7 @@ class JetStreamAccount(AccountStreams):
         """Return usage and limits, as INFO shows them. Raises ApiError 10008 while the usage is not known."""
         self.must_be_recovered()
         for stream in self.streams.values():
-            stream.update_usage()
+            stream.contents.update_usage()
         flat = self.limits.by_tier.get("")
         info = AccountInfo(
             memory=self.limits.memory.used,

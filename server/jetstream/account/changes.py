@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ....protocol.errors import api_error
-from ....protocol.subject_tree import SubjectTree, TooEntangled, placing
+from ....protocol.subject_tree import SubjectTree, TooEntangled, indexing
 from ...slices import Steps
 from .. import advisories
 from ..streams.stream_info import stamped
@@ -108,7 +108,7 @@ def overlapping(
     if tree is None:
         there = account.streams.get(config.name)
         known = set() if there is None else set(there.config.subjects)
-        tree = yield from placing([subject for subject in config.subjects if subject not in known])
+        tree = yield from indexing([subject for subject in config.subjects if subject not in known])
     while True:
         taken = account.subjects()
         try:

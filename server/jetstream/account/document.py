@@ -6,10 +6,10 @@ for a stream of a cluster those of `ClusterMark`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ....protocol.api.stream import StreamConfig
+from ....protocol.lazy_dataclass import dataclass
 from ....protocol.limits import KNOWN_API_LEVEL
 from ....protocol.timestamp import format_rfc3339
 

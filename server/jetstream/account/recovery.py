@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ....protocol.errors import ApiError
+from ....protocol.lazy_dataclass import dataclass
 from ....protocol.timestamp import parse_rfc3339
 from ....store.errors import StoreError
 from ...slices import Slices, Steps, at_once, paced
@@ -397,4 +397,4 @@ def close(loaded: LoadedStream) -> None:
     try:
         loaded.stream.stop()
     except (OSError, StoreError) as error:
-        loaded.stream.log_failure(f"was not closed well: {error}")
+        loaded.stream.output.log_failure(f"was not closed well: {error}")

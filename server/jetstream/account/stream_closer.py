@@ -49,13 +49,13 @@ class StreamCloser:
         try:
             stream.halt()
         except Exception as error:  # whatever it is, the other streams must be closed
-            stream.log_failure(f"was not halted well: {type(error).__name__}: {error}")
+            stream.output.log_failure(f"was not halted well: {type(error).__name__}: {error}")
         self._write_out(stream)
 
     def _write_out(self, stream: Stream[Consumer]) -> None:
         def written(error: BaseException | None) -> None:
             if error is not None:
-                stream.log_failure(f"was not closed well: {error}")
+                stream.output.log_failure(f"was not closed well: {error}")
             stream.answer()
             self._ended()
 

@@ -16,6 +16,7 @@ from ....protocol.subject_tree import SubjectOwners, SubjectTree
 from ....store.consumer_files import ConsumerFiles
 from ....store.errors import StoreError
 from ....store.memory import MemoryStream
+from ....store.meta_file import directory_name, name_of
 from ...config.options import AccountJetStream
 from ...slices import Steps, at_once
 from ..host import JetStreamHost
@@ -28,7 +29,7 @@ from ..streams.validation.context import SubjectCheck, ValidationContext
 from .document import writing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ....store.configs import AccountDirectory
     from ....store.file import FileStream
@@ -62,7 +63,9 @@ class AccountStreams:
         host: JetStreamHost,
         directory: AccountDirectory,
         limits: JetStreamLimits,
+        assigned: Callable[[str, str], Sequence[str]] | None = None,
     ) -> None:
+        """assigned: returns the subjects of a stream in a cluster, by account and name."""
         self.account = account
         self.name = account.name
         self.host = host
@@ -74,6 +77,7 @@ class AccountStreams:
         self.offline: dict[str, str] = {}
         self.recovering: dict[str, StreamConfig] = {}
         self.surveyed = True
+        self._assigned = assigned
         self._origins_missing: list[Stream[Consumer]] = []
         self.marks: dict[str, ClusterMark] = {}
 
@@ -119,8 +123,9 @@ class AccountStreams:
         """
         if name in self.recovering or not self.surveyed:
             raise api_error("JSClusterNotAvailErr")
-        if name in self.offline:
-            raise api_error("JSStreamOfflineReasonErrF", err=self.offline[name])
+        for known_as in (name, name_of(directory_name(name))):  # a very long one whose document is damaged
+            if known_as in self.offline:
+                raise api_error("JSStreamOfflineReasonErrF", err=self.offline[known_as])
 
     def must_be_recovered(self) -> None:
         """Raise ApiError 10008 while some streams are not open yet, for requests that concern all streams."""
@@ -238,7 +243,14 @@ class AccountStreams:
     def context(self, name: str) -> StreamContext:
         """Return what the stream of that name needs of its account."""
         files = ConsumerFiles(self.directory, name)
-        return StreamContext(self.account, self.host, self.limits, files, self._save_offsets)
+
+        def subjects_of(stream: str) -> Sequence[str]:
+            if self._assigned is not None:
+                return self._assigned(self.name, stream)
+            config = self.config_of(stream)
+            return () if config is None else config.subjects
+
+        return StreamContext(self.account, self.host, self.limits, files, subjects_of, self._save_offsets)
 
     def _save_offsets(self, config: StreamConfig, created: int, source_offsets: dict[str, Any]) -> None:
         try:
@@ -352,4 +364,4 @@ class AccountStreams:
             try:
                 stream.stop()
             except (OSError, StoreError) as error:
-                stream.log_failure(f"was not closed well: {error}")
+                stream.output.log_failure(f"was not closed well: {error}")

@@ -23,7 +23,7 @@ from ....protocol.api.messages import (
 from ....protocol.api.record import invalid_json
 from ....protocol.errors import api_error
 from ....protocol.timestamp import format_rfc3339
-from ...slices import Steps, each, paced
+from ...slices import Steps, map_in_steps, paced
 from ..consumers import lifecycle
 from ..consumers.config import check_group, checking_filters
 from ..consumers.core import Consumer
@@ -164,7 +164,7 @@ def make_lasting(config: ConsumerConfig) -> None:
 
 def _consumer(request: Request) -> Consumer:
     stream, name = request.tokens[2:4]
-    return request.account.lookup(stream).lookup_consumer(name)
+    return request.account.lookup(stream).consumers.lookup(name)
 
 
 def info(request: Request) -> Response:
@@ -177,16 +177,16 @@ def delete(request: Request) -> Response:
     """Answer CONSUMER.DELETE.<stream>.<consumer>."""
     request.must_be_empty()
     stream, name = request.account.lookup(request.tokens[2]), request.tokens[3]
-    if name in stream.offline_consumers:
+    if name in stream.consumers.offline:
         lifecycle.remove_offline(stream, name)
     else:
-        stream.lookup_consumer(name).delete()
+        stream.consumers.lookup(name).delete()
     return response(request.kind, success=True)
 
 
 def _page(request: Request, limit: int) -> Page[Consumer]:
     asked = request.read_optional(PageRequest)
-    return Page(request.account.lookup(request.tokens[2]).public_consumers(), asked.offset, limit)
+    return Page(request.account.lookup(request.tokens[2]).consumers.public(), asked.offset, limit)
 
 
 def names(request: Request) -> Response:
@@ -202,9 +202,9 @@ def list_consumers(request: Request) -> Response:
 
 def _listing(request: Request) -> Steps[Response]:
     page = _page(request, LIST_LIMIT)
-    shown = yield from each(page.items, lambda consumer: describe(consumer).to_json())
+    shown = yield from map_in_steps(page.items, lambda consumer: describe(consumer).to_json())
     answer = response(request.kind, **page.numbers(), consumers=shown)
-    offline = request.account.lookup(request.tokens[2]).offline_consumers
+    offline = request.account.lookup(request.tokens[2]).consumers.offline
     if offline:
         answer["offline"] = dict(sorted(offline.items()))
     return answer

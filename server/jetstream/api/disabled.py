@@ -16,7 +16,7 @@ from ....protocol.api.messages import error_response
 from ....protocol.errors import api_error
 from ....protocol.subject import is_subset
 from ...accounts.subscription import ConnectionKind
-from .request import Endpoint
+from .request import ApiEndpoint
 from .table import PREFIX, TABLE
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class DisabledApi:
             self._subscriptions.append(self._account.subscribe(PREFIX + pattern, self._refuse(endpoint)))
 
     def stop(self) -> None:
-        """Unsubscribe."""
+        """End the subscriptions, and follow the account no longer."""
         if self._watch is not None:
             self._watch.cancel()
         self._unsubscribe()
@@ -69,7 +69,7 @@ class DisabledApi:
             self._account.unsubscribe(subscription)
         self._subscriptions.clear()
 
-    def _refuse(self, endpoint: Endpoint) -> Callable[[Message], None]:
+    def _refuse(self, endpoint: ApiEndpoint) -> Callable[[Message], None]:
         answer = error_response(endpoint.kind, api_error("JSNotEnabledForAccountErr"), **endpoint.refused)
         body = json.dumps(answer, separators=(",", ":")).encode()
 

@@ -8,7 +8,8 @@ from ....store.errors import Damaged, NotFound
 from ....store.message import StoredMessage
 from ...slices import Steps
 from ..consumers.core import Consumer
-from ..streams.core import Ordered, Stream
+from ..streams.core import Stream
+from ..streams.removal import RemovalOutcome
 from .request import LATER, Request, Response
 from .stream import failed
 
@@ -72,7 +73,7 @@ def delete(request: Request) -> Response:
     if stream.config.deny_delete:
         raise api_error("JSStreamMsgDeleteFailedF", err="message delete not permitted")
 
-    def done(found: Ordered) -> None:
+    def done(found: RemovalOutcome) -> None:
         if failed(request, found):
             return
         if found:
@@ -80,7 +81,7 @@ def delete(request: Request) -> Response:
         else:
             request.fail(_absent(stream, asked.seq))
 
-    stream.order_delete(done, asked.seq, erase=not asked.no_erase)
+    stream.removal.start_delete(done, asked.seq, erase=not asked.no_erase)
     return LATER
 
 

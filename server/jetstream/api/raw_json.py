@@ -27,13 +27,13 @@ def to_text(response: Any) -> str:
     def hold_place(part: object) -> str:
         if not isinstance(part, RawJson):
             raise TypeError(f"{type(part).__name__} is no JSON")
-        place = token_hex(16)  # a random text, which cannot occur in the response
-        parts[place] = part.text
-        return place
+        placeholder = token_hex(16)  # a random text, which cannot occur in the response
+        parts[placeholder] = part.text
+        return placeholder
 
     text = json.dumps(response, separators=(",", ":"), ensure_ascii=False, default=hold_place)
-    for place, part in parts.items():
-        text = text.replace(f'"{place}"', part, 1)
+    for placeholder, part in parts.items():
+        text = text.replace(f'"{placeholder}"', part, 1)
     return text
 
 

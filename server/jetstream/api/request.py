@@ -8,14 +8,14 @@ are decoded strictly if the server is configured so. Handlers that answer later 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from ....protocol import gojson, headers
 from ....protocol.api.messages import error_response
 from ....protocol.api.record import Record, invalid_json
 from ....protocol.errors import ApiError, api_error
-from ...slices import Shared, Slices, Steps, at_once, paced
+from ....protocol.lazy_dataclass import dataclass
+from ...slices import Slices, Steps, TurnScheduler, at_once, paced
 from ..host import MOST_WAITING
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ...clock import Clock
     from ...logging import Logger
     from ..account.account import JetStreamAccount
-    from ..meta.responder import ResponderRule
+    from ..meta.responder_rule import ResponderRule
 
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
@@ -33,7 +33,7 @@ Handler = Callable[["Request"], Response]
 LATER: Final[Response] = {}
 
 
-class Endpoint(NamedTuple):
+class ApiEndpoint(NamedTuple):
     """How the requests of one subject are served.
 
     kind: the name of the response's type.
@@ -66,7 +66,7 @@ class RequestContext:
 
     clock: Clock
     strict: bool
-    turns: Shared
+    turns: TurnScheduler
     log: Logger
 
 
@@ -97,7 +97,7 @@ class Request:
         self,
         account: JetStreamAccount,
         context: RequestContext,
-        endpoint: Endpoint,
+        endpoint: ApiEndpoint,
         message: Message,
         finish: Callable[[Request, Response], None],
     ) -> None:

@@ -1,6 +1,6 @@
 """The API families STREAM.SNAPSHOT and STREAM.RESTORE: a stream sent to a client, and taken from one.
 
-Source: ADR-2, and nats-server 2.15 for the archive.
+Source: ADR-2; for the archive, nats-server's server/filestore.go: streamSnapshot.
 """
 
 from __future__ import annotations

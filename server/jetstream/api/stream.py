@@ -13,7 +13,8 @@ from ...slices import Steps, paced
 from ..account import changes
 from ..consumers.core import Consumer
 from ..streams import stream_info
-from ..streams.core import Ordered, Stream
+from ..streams.core import Stream
+from ..streams.removal import RemovalOutcome
 from ..streams.validation.config import check_texts
 from ..streams.validation.context import invalid
 from .page import LIST_LIMIT, NAMES_LIMIT, Page
@@ -219,16 +220,16 @@ def purge(request: Request) -> Response:
     if stream.config.deny_purge:
         raise api_error("JSStreamPurgeFailedF", err="stream purge not permitted")
 
-    def done(purged: Ordered) -> None:
+    def done(purged: RemovalOutcome) -> None:
         if failed(request, purged):
             return
         request.respond(response(request.kind, success=True, purged=purged))
 
-    stream.order_purge(done, subject=asked.filter, up_to=asked.seq, keep=asked.keep)
+    stream.removal.start_purge(done, subject=asked.filter, up_to=asked.seq, keep=asked.keep)
     return LATER
 
 
-def failed(request: Request, outcome: Ordered) -> bool:
+def failed(request: Request, outcome: RemovalOutcome) -> bool:
     """Refuse the request if an order failed, and return whether it did."""
     if isinstance(outcome, ApiError):
         request.fail(outcome)

@@ -14,7 +14,7 @@ from ....protocol.api.messages import error_response, response
 from ....protocol.api.record import Record
 from ....protocol.errors import ApiError, api_error
 from .. import advisories
-from ..meta.responder import ResponderRule
+from ..meta.responder_rule import ResponderRule
 from .table import PREFIX, check_level
 
 if TYPE_CHECKING:
@@ -88,12 +88,12 @@ class SystemApi:
         self._subscriptions: list[Subscription] = []
 
     def start(self) -> None:
-        """Subscribe."""
+        """Subscribe to the requests of the table."""
         for pattern, endpoint in self._table.items():
             self._subscriptions.append(self._account.subscribe(PREFIX + pattern, self._serve(endpoint)))
 
     def stop(self) -> None:
-        """Unsubscribe."""
+        """End the subscriptions that `start` made."""
         for subscription in self._subscriptions:
             self._account.unsubscribe(subscription)
         self._subscriptions.clear()

@@ -24,11 +24,11 @@ from ....protocol.timestamp import format_rfc3339
 from ...slices import Slices
 from .. import advisories
 from ..host import serves_level
-from ..meta.responder import ResponderRule
-from . import consumer, snapshot, stream
+from ..meta.responder_rule import ResponderRule
+from . import consumer, stream
 from . import message as msg
 from .raw_json import is_long, to_text, writing
-from .request import LATER, Endpoint, Handler, Request, RequestContext, Response
+from .request import LATER, ApiEndpoint, Handler, Request, RequestContext, Response
 
 if TYPE_CHECKING:
     from ...accounts.subscription import Message, Subscription
@@ -53,39 +53,53 @@ def needs_cluster(_request: Request) -> Response:
     raise api_error("JSClusterRequiredErr")
 
 
+def snapshot(request: Request) -> Response:
+    """Serve STREAM.SNAPSHOT. The modules of backups are imported with the first request."""
+    from .snapshot import snapshot
+
+    return snapshot(request)
+
+
+def restore(request: Request) -> Response:
+    """Serve STREAM.RESTORE."""
+    from .snapshot import restore
+
+    return restore(request)
+
+
 # Subject after `$JS.API.` -> how it is served.
-TABLE: dict[str, Endpoint] = {
-    "INFO": Endpoint("account_info", account_info, META),
-    "STREAM.CREATE.*": Endpoint("stream_create", stream.create, META),
-    "STREAM.UPDATE.*": Endpoint("stream_update", stream.update, META),
-    "STREAM.NAMES": Endpoint("stream_names", stream.names, META, refused={**_PAGE, "streams": None}),
-    "STREAM.LIST": Endpoint("stream_list", stream.list_streams, META, refused={**_PAGE, "streams": []}),
-    "STREAM.INFO.*": Endpoint("stream_info", stream.info, STREAM_INFO, repeatable=True, refused=_PAGE),
-    "STREAM.DELETE.*": Endpoint("stream_delete", stream.delete, META),
-    "STREAM.PURGE.*": Endpoint("stream_purge", stream.purge, STREAM, refused={"purged": 0}),
-    "STREAM.MSG.GET.*": Endpoint("stream_msg_get", msg.get, STREAM, audited=False, repeatable=True),
-    "STREAM.MSG.DELETE.*": Endpoint("stream_msg_delete", msg.delete, STREAM),
-    "STREAM.SNAPSHOT.*": Endpoint("stream_snapshot", snapshot.snapshot, STREAM),
-    "STREAM.RESTORE.*": Endpoint("stream_restore", snapshot.restore, META),
-    "STREAM.PEER.REMOVE.*": Endpoint("stream_remove_peer", needs_cluster, META),
-    "STREAM.PEER.EVACUATE.*": Endpoint("stream_evacuate_peer", needs_cluster, META),
-    "STREAM.CANCEL_MOVE.*": Endpoint("stream_cancel_move", needs_cluster, META),
-    "STREAM.LEADER.STEPDOWN.*": Endpoint("stream_leader_stepdown", needs_cluster, STREAM),
-    "CONSUMER.CREATE.*": Endpoint("consumer_create", consumer.create, META, repeatable=True),
-    "CONSUMER.CREATE.*.>": Endpoint("consumer_create", consumer.create, META, repeatable=True),
-    "CONSUMER.DURABLE.CREATE.*.*": Endpoint(
+TABLE: dict[str, ApiEndpoint] = {
+    "INFO": ApiEndpoint("account_info", account_info, META),
+    "STREAM.CREATE.*": ApiEndpoint("stream_create", stream.create, META),
+    "STREAM.UPDATE.*": ApiEndpoint("stream_update", stream.update, META),
+    "STREAM.NAMES": ApiEndpoint("stream_names", stream.names, META, refused={**_PAGE, "streams": None}),
+    "STREAM.LIST": ApiEndpoint("stream_list", stream.list_streams, META, refused={**_PAGE, "streams": []}),
+    "STREAM.INFO.*": ApiEndpoint("stream_info", stream.info, STREAM_INFO, repeatable=True, refused=_PAGE),
+    "STREAM.DELETE.*": ApiEndpoint("stream_delete", stream.delete, META),
+    "STREAM.PURGE.*": ApiEndpoint("stream_purge", stream.purge, STREAM, refused={"purged": 0}),
+    "STREAM.MSG.GET.*": ApiEndpoint("stream_msg_get", msg.get, STREAM, audited=False, repeatable=True),
+    "STREAM.MSG.DELETE.*": ApiEndpoint("stream_msg_delete", msg.delete, STREAM),
+    "STREAM.SNAPSHOT.*": ApiEndpoint("stream_snapshot", snapshot, STREAM),
+    "STREAM.RESTORE.*": ApiEndpoint("stream_restore", restore, META),
+    "STREAM.PEER.REMOVE.*": ApiEndpoint("stream_remove_peer", needs_cluster, META),
+    "STREAM.PEER.EVACUATE.*": ApiEndpoint("stream_evacuate_peer", needs_cluster, META),
+    "STREAM.CANCEL_MOVE.*": ApiEndpoint("stream_cancel_move", needs_cluster, META),
+    "STREAM.LEADER.STEPDOWN.*": ApiEndpoint("stream_leader_stepdown", needs_cluster, STREAM),
+    "CONSUMER.CREATE.*": ApiEndpoint("consumer_create", consumer.create, META, repeatable=True),
+    "CONSUMER.CREATE.*.>": ApiEndpoint("consumer_create", consumer.create, META, repeatable=True),
+    "CONSUMER.DURABLE.CREATE.*.*": ApiEndpoint(
         "consumer_create", consumer.create_durable, META, repeatable=True
     ),
-    "CONSUMER.NAMES.*": Endpoint("consumer_names", consumer.names, META, refused=_CONSUMERS),
-    "CONSUMER.LIST.*": Endpoint("consumer_list", consumer.list_consumers, META, refused=_CONSUMERS),
-    "CONSUMER.INFO.*.*": Endpoint("consumer_info", consumer.info, CONSUMER_INFO, repeatable=True),
-    "CONSUMER.DELETE.*.*": Endpoint("consumer_delete", consumer.delete, META),
-    "CONSUMER.PAUSE.*.*": Endpoint("consumer_pause", consumer.pause, META, refused=_PAUSE),
-    "CONSUMER.RESET.*.*": Endpoint(
+    "CONSUMER.NAMES.*": ApiEndpoint("consumer_names", consumer.names, META, refused=_CONSUMERS),
+    "CONSUMER.LIST.*": ApiEndpoint("consumer_list", consumer.list_consumers, META, refused=_CONSUMERS),
+    "CONSUMER.INFO.*.*": ApiEndpoint("consumer_info", consumer.info, CONSUMER_INFO, repeatable=True),
+    "CONSUMER.DELETE.*.*": ApiEndpoint("consumer_delete", consumer.delete, META),
+    "CONSUMER.PAUSE.*.*": ApiEndpoint("consumer_pause", consumer.pause, META, refused=_PAUSE),
+    "CONSUMER.RESET.*.*": ApiEndpoint(
         "consumer_reset", consumer.reset, CONSUMER, audited=False, refused={"reset_seq": 0}
     ),
-    "CONSUMER.UNPIN.*.*": Endpoint("consumer_unpin", consumer.unpin, CONSUMER),
-    "CONSUMER.LEADER.STEPDOWN.*.*": Endpoint("consumer_leader_stepdown", needs_cluster, CONSUMER),
+    "CONSUMER.UNPIN.*.*": ApiEndpoint("consumer_unpin", consumer.unpin, CONSUMER),
+    "CONSUMER.LEADER.STEPDOWN.*.*": ApiEndpoint("consumer_leader_stepdown", needs_cluster, CONSUMER),
 }
 
 # Received and not answered, as on the reference: unknown requests, and those of the system account only.
@@ -112,19 +126,19 @@ class AccountApi:
         self._subscriptions: list[Subscription] = []
 
     def start(self) -> None:
-        """Subscribe."""
+        """Subscribe to the requests of `TABLE`, and to those that stay without an answer."""
         account = self._account.account
         for pattern, endpoint in TABLE.items():
             self._subscriptions.append(account.subscribe(PREFIX + pattern, self._serve(pattern, endpoint)))
         self._subscriptions += [account.subscribe(PREFIX + pattern, _ignore) for pattern in UNANSWERED]
 
     def stop(self) -> None:
-        """Unsubscribe."""
+        """End the subscriptions that `start` made."""
         for subscription in self._subscriptions:
             self._account.account.unsubscribe(subscription)
         self._subscriptions.clear()
 
-    def _serve(self, pattern: str, endpoint: Endpoint) -> Callable[[Message], None]:
+    def _serve(self, pattern: str, endpoint: ApiEndpoint) -> Callable[[Message], None]:
         router, handler = self._router, endpoint.handler
         if router is not None:
             handler = router.handlers.get(pattern, handler)

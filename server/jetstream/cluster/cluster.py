@@ -20,7 +20,7 @@ from ....protocol.identifier import name_hash
 from ....store.fs import Disk
 from ...cluster.announce import node_of
 from ...cluster.bootstrap import BootstrapExpect
-from ...cluster.member import GroupEnvironment
+from ...cluster.environment import GroupEnvironment
 from ...cluster.ticker import Ticker
 from ...cluster.transport import RaftTransport
 from ..meta.effect import Effect, ServerRemoved, ServerReplaced, ServerUpdated
@@ -76,7 +76,7 @@ class JetStreamCluster:
     accounts: those that have JetStream here, by name.
     options: returns the present options.
     quotas: the server's, for memory and for files.
-    reader: reads files of streams.
+    read_executor: reads files of streams.
     leave: is called to stop everything that is served here.
     """
 
@@ -92,7 +92,7 @@ class JetStreamCluster:
         *,
         options: Callable[[], Options],
         quotas: tuple[Quota, Quota],
-        reader: TaskExecutor,
+        read_executor: TaskExecutor,
         leave: Callable[[], None],
     ) -> None:
         self._host = host
@@ -104,7 +104,7 @@ class JetStreamCluster:
         self._halting = False  # what an earlier incarnation served is being stopped
         self._observes: Callable[[], bool] = lambda: False
         self._environment = environment = _make_environment(
-            host, system, options().jetstream.store_dir, reader
+            host, system, options().jetstream.store_dir, read_executor
         )
         self._ticker = environment.ticker
         local_streams: dict[tuple[str, str], LocalStream] = {}
@@ -306,7 +306,7 @@ class JetStreamCluster:
 
 
 def _make_environment(
-    host: JetStreamHost, system: Account, store_dir: str, reader: TaskExecutor
+    host: JetStreamHost, system: Account, store_dir: str, read_executor: TaskExecutor
 ) -> GroupEnvironment:
     """Return the environment of this server's Raft groups."""
     node, ticker = name_hash(host.server_name), Ticker(host.clock)
@@ -323,7 +323,7 @@ def _make_environment(
         fs=Disk(),
         log=host.log,
         random_bytes=os.urandom,
-        reader=reader,
+        read_executor=read_executor,
     )
 
 

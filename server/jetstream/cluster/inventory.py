@@ -10,9 +10,10 @@ Promises:
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from ....protocol.lazy_dataclass import dataclass
 from ....protocol.timestamp import parse_rfc3339
 from ...clock import SECOND
 from ...slices import Slices, Steps, paced
@@ -21,7 +22,7 @@ from ..meta.reconcile import ReplicaOnDisk
 if TYPE_CHECKING:
     from ....store.configs import StoredConfig
     from ...clock import Timer
-    from ...cluster.member import GroupEnvironment
+    from ...cluster.environment import GroupEnvironment
     from ..account.account import JetStreamAccount
 
 Key = tuple[str, str]  # account, stream; the stream is "" for all streams of the account

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from ....protocol.errors import ApiError
-from ...slices import Shared, Slices, Steps, paced
+from ...slices import Slices, Steps, TurnScheduler, paced
 from ..meta.responder import DELAY, PATIENCE
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ Json = dict[str, Any]
 Kind = Literal["SI", "CI"]
 Key = tuple[str, str, str]  # account, stream, consumer ("" for the stream itself)
 Take = Callable[[str, Json], None]
-UP, ASK, TELL = "$JSC.UP", "$JSC.ASK", "$JSC.TELL."
+UP_SUBJECT, INFO_REQUEST, INFO_PREFIX = "$JSC.UP", "$JSC.ASK", "$JSC.TELL."
 TIMEOUT = 4_000_000_000  # ns to wait for an answer or an announcement
 
 
@@ -48,7 +48,7 @@ class LeaderQueries:
         self._pubsub = pubsub
         self._clock = clock
         self._executor = executor
-        self._turns = Shared(executor.soon)
+        self._turns = TurnScheduler(executor.soon)
         self._local_streams = local_streams
         self._waiting: dict[Key, list[_Wait]] = {}
         self._asked: dict[int, Take] = {}
@@ -59,9 +59,9 @@ class LeaderQueries:
     def start(self) -> None:
         """Subscribe to the other servers' messages."""
         for subject, receive, count in (
-            (UP, self._received_served, 4),
-            (ASK, self._answer, 7),
-            (TELL + self._node, self._received_info, 3),
+            (UP_SUBJECT, self._received_served, 4),
+            (INFO_REQUEST, self._answer, 7),
+            (INFO_PREFIX + self._node, self._received_info, 3),
         ):
             self._subscriptions.append(self._pubsub.subscribe(subject, _reader(receive, count)))
 
@@ -111,7 +111,7 @@ class LeaderQueries:
         body = json.dumps([*key, info], separators=(",", ":")).encode("utf-8", "surrogateescape")
         # It is delivered here in the next turn: the proposer may not have begun to wait yet.
         self._executor.soon(lambda: self._served(key, info))
-        self._pubsub.publish(UP, body)
+        self._pubsub.publish(UP_SUBJECT, body)
 
     def _received_served(self, values: list[Any]) -> None:
         account, stream, consumer, info = values
@@ -149,7 +149,7 @@ class LeaderQueries:
                 pending.cancel()
 
         timer = self._later(TIMEOUT, end)
-        self._publish(ASK, [kind, account, stream, consumer, sorted(names), self._node, number])
+        self._publish(INFO_REQUEST, [kind, account, stream, consumer, sorted(names), self._node, number])
         return end
 
     def _answer(self, query: list[Any]) -> None:
@@ -188,7 +188,7 @@ class LeaderQueries:
     ) -> Steps[None]:
         for local in local_streams:
             for name, info in infos(local):
-                self._publish(TELL + node, [number, name, info])
+                self._publish(INFO_PREFIX + node, [number, name, info])
                 yield
 
     def _received_info(self, values: list[Any]) -> None:

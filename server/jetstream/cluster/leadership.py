@@ -227,7 +227,7 @@ class Leadership:
                 done()
 
         self._under_way[what] += 1
-        leading[0].replica.order(entry, finished)
+        leading[0].replica.proposals.propose(entry, finished)
 
     def _drop_gone(self) -> None:
         """Remove consumers that were deleted."""

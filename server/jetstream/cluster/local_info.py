@@ -7,12 +7,12 @@ get to know of them. Promises: nothing here changes the stream.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ....protocol.api.consumer import ConsumerConfig, ConsumerInfo, SequenceInfo
 from ....protocol.api.stream import StreamConfig, StreamInfo, StreamState
 from ....protocol.errors import ApiError, api_error
+from ....protocol.lazy_dataclass import dataclass
 from ...cluster.announce import node_of
 from ..consumers.info import describe
 from ..meta.health import StreamHealth
@@ -24,7 +24,7 @@ from ..streams import stream_info
 if TYPE_CHECKING:
     from ....protocol.api.cluster import ClusterInfo
     from ...accounts.account import Account
-    from ...cluster.member import GroupEnvironment
+    from ...cluster.environment import GroupEnvironment
     from ..account.account import JetStreamAccount
     from ..consumers.core import Consumer
     from ..meta.assignment import ConsumerAssignment, StreamAssignment
@@ -163,7 +163,7 @@ class LocalStreamView:
         group = membership.group
         if group is None:
             return GroupView(traffic_account=system)
-        silence, lags, level = group.silence(), group.lag(), group.level()
+        silence, lags, level = group.peers.silence(), group.peers.lag(), group.peers.level(group.applied)
         tick = self.environment.ticker.tick
         peers = {}
         for member in group.members.all - {group.member}:
@@ -185,13 +185,13 @@ class LocalStreamView:
             error=self.error,
             replicated=True,
             running=group is not None,
-            failure="" if group is None or membership.damage else group.failure,
-            store_failure="" if membership.damage else membership.failure,
-            damage=membership.damage,
-            hopeless=membership.hopeless,
-            quorum_diagnosis=membership.quorum_diagnosis(),
-            catching_up=membership.catching_up,
-            healthy=not membership.health(),
+            failure="" if group is None or membership.local.damage else group.failure,
+            store_failure="" if membership.local.damage else membership.local.failure,
+            damage=membership.local.damage,
+            hopeless=membership.local.hopeless,
+            quorum_diagnosis=membership.member.quorum_diagnosis(),
+            catching_up=membership.local.catching_up,
+            healthy=not membership.member.health(),
         )
 
     # --- infos
@@ -220,7 +220,7 @@ class LocalStreamView:
             found = describe(there)
         else:
             if self.stream is not None:
-                self.stream.must_be_readable(name)
+                self.stream.consumers.must_be_readable(name)
             assignment = self.consumer(name)
             if assignment is None:
                 raise api_error("JSConsumerNotFoundErr")

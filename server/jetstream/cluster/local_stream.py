@@ -53,6 +53,7 @@ class LocalStream(LocalStreamView):
         super().__init__(context, account, assignment)
         self.opening: r1.StreamOpening | None = None
         self._leadership = Leadership(self)
+        self.unused = self._leadership.unused
         self._led = False
         self._ticks = 0
         self._hopeless = False  # whether it was logged that no server has what is missing here
@@ -87,8 +88,8 @@ class LocalStream(LocalStreamView):
         self._serve(stream)
         r1.sync_consumers(self, stream, consumers, self.ended)
 
-    def keep(self, consumers: list[ConsumerAssignment], kept: Callable[[str], None]) -> None:
-        """Open the stream as it is on the disk; `kept` is called with "", or why that is not possible.
+    def open_from_disk(self, consumers: list[ConsumerAssignment], done: Callable[[str], None]) -> None:
+        """Open the stream as it is on the disk; `done` is called with "", or why that is not possible.
 
         Raises StoreError if the document cannot be read, and otherwise what opening the stream raises.
         """
@@ -98,7 +99,7 @@ class LocalStream(LocalStreamView):
         mark = ClusterMark.of(found.document)
         if mark is not None and mark.replicated:
             self._recover_replica(mark.group)
-            kept("")
+            done("")
             return
         self.account.marks[self.name] = ClusterMark(self.assignment.group if mark is None else mark.group)
 
@@ -111,9 +112,9 @@ class LocalStream(LocalStreamView):
                     self._start_group()
             except (OSError, StoreError) as error:
                 why = str(error)
-            kept(why)
+            done(why)
 
-        self.opening = r1.StreamOpening(self, found, self.ended, opened, kept)
+        self.opening = r1.StreamOpening(self, found, self.ended, opened, done)
         self.opening.start()
 
     def _recover_replica(self, group: str) -> None:
@@ -123,7 +124,7 @@ class LocalStream(LocalStreamView):
             self._join(group)
             return
         self._reserve(self._config())
-        self._alone(self._membership(group).open())
+        self._alone(self._membership(group).local.open())
 
     def _join(self, group: str, store: StreamStore | None = None) -> None:
         """Join the group. store: what a new group is bootstrapped over."""
@@ -135,8 +136,7 @@ class LocalStream(LocalStreamView):
 
     def _membership(self, group: str, store: StreamStore | None = None) -> ReplicaMembership:
         context, files = self.account.context(self.name), StreamFiles(self.account, self.name)
-        unused = self._leadership.unused
-        return ReplicaMembership(context, files, self.environment, self, group, unused, store)
+        return ReplicaMembership(context, files, self.environment, self, group, store)
 
     def _serve(self, stream: Stream[Consumer]) -> None:
         """Serve an R1 stream."""
@@ -296,7 +296,7 @@ class LocalStream(LocalStreamView):
             there = self.stream.consumers.get(consumer.name)
             if there is not None and there.created == consumer.created:
                 there.delete()
-            elif consumer.name in self.stream.offline_consumers:
+            elif consumer.name in self.stream.consumers.offline:
                 try:
                     lifecycle.remove_offline(self.stream, consumer.name)
                 except ApiError as error:
@@ -331,7 +331,7 @@ class LocalStream(LocalStreamView):
         membership = self.membership
         group = None if membership is None else membership.group
         if self._led and group is not None and not group.leader:
-            reached = {member for member, silent in group.silence().items() if silent <= _CONTACT}
+            reached = {member for member, silent in group.peers.silence().items() if silent <= _CONTACT}
             if len((reached | {group.member}) & group.members.voters) < group.members.quorum:
                 self.warn("has NO quorum, stalled")
                 advisories.quorum_lost(self)
@@ -363,7 +363,7 @@ class LocalStream(LocalStreamView):
             elif not self._leadership.ask_deletions():
                 self.environment.ticker.remove(self._tick)
             return
-        hopeless = membership.hopeless
+        hopeless = membership.local.hopeless
         if hopeless and not self._hopeless:
             self.warn(f"has no leader: {HOPELESS}")
         self._hopeless = hopeless
@@ -387,7 +387,7 @@ class LocalStream(LocalStreamView):
     def server_lost(self, server_id: str) -> None:
         """Note that there is no route to the server of that id any more."""
         if self.membership is not None:
-            self.membership.server_lost(server_id)
+            self.membership.member.server_lost(server_id)
 
     # --- orders
 
@@ -397,7 +397,7 @@ class LocalStream(LocalStreamView):
         if membership is None or membership.replica is None or not membership.leads:
             done(api_error("JSClusterNotAvailErr"))
         else:
-            membership.replica.order(entry, done)
+            membership.replica.proposals.propose(entry, done)
 
     def step_down(self, preferred: str, done: Callable[[ApiError | None], None]) -> None:
         """Hand the lead to `preferred` (a meta member), or else to the member that has most of the log.
@@ -407,10 +407,10 @@ class LocalStream(LocalStreamView):
         group = None if self.membership is None else self.membership.group
         if group is not None and group.ready:
             node = node_of(preferred)
-            alive = group.members.voters & group.alive() - {group.member}
+            alive = group.members.voters & group.peers.alive() - {group.member}
             chosen = [voter for voter in alive if preferred and node_of(voter) == node]
             if chosen:
-                group.transfer(chosen[0])
+                group.elections.transfer(chosen[0])
             else:
-                group.resign()
+                group.elections.resign()
         done(None)

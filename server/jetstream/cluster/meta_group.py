@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Protocol
 from ....store.fs import write_file
 from ...clock import SECOND
 from ...cluster.bootstrap import BootstrapExpect
-from ...cluster.member import GroupEnvironment, RaftMember
+from ...cluster.environment import GroupEnvironment
+from ...cluster.member import RaftMember
+from ...cluster.membership_changes import MembershipPolicy
 from ..meta.responder import LeaderStatus
 from ..meta.state import MetaState
 from ..meta.state_machine import MetaStateMachine
@@ -82,16 +84,11 @@ class MetaGroup:
         wanted: Callable[[], frozenset[str] | None],
         observes: Callable[[], bool],
     ) -> None:
-        """Join the group; for the arguments see `RaftMember`."""
-        self._member = RaftMember(
-            META,
-            self._environment,
-            self._make,
-            self,
-            expected=lambda: BootstrapExpect() if observes() else expected(),
-            wanted=wanted,
-            observes=observes,
+        """Join the group; for the arguments see `MembershipPolicy`."""
+        policy = MembershipPolicy(
+            lambda: BootstrapExpect() if observes() else expected(), wanted, observes=observes
         )
+        self._member = RaftMember(META, self._environment, self._make, self, policy)
         self._member.start()
 
     def stop(self, done: Callable[[], None]) -> None:

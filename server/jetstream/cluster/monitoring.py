@@ -22,7 +22,7 @@ def meta_view(view: ClusterView) -> GroupView:
     group = view.group
     if group is None:
         return GroupView()
-    silence, lags, level = group.silence(), group.lag(), group.caught_up()
+    silence, lags, level = group.peers.silence(), group.peers.lag(), group.peers.caught_up()
     peers = {
         member: PeerView(
             caught_up=member in level if group.is_leader else member == group.leader,
@@ -78,7 +78,7 @@ def stream_problems(
     """
     found: list[HealthzError] = []
     now = view.clock.now()
-    for stream in filter(wanted, view.state.held_by(view.me)):
+    for stream in filter(wanted, view.state.assigned_to(view.me)):
         yield
         if view.state.stream(stream.account, stream.name) is None:
             continue  # deleted meanwhile

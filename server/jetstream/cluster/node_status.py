@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from ....protocol.lazy_dataclass import dataclass
 from ...clock import SECOND
 from ..meta.node_info import NodeInfo, NodeStatus, node_of
 from ..meta.usage import Reports, TierUsage, total

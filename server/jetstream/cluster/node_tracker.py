@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ...accounts.subscription import Message, Subscription
     from ...clock import Timer
-    from ...cluster.member import GroupEnvironment
+    from ...cluster.environment import GroupEnvironment
     from ..account.account import JetStreamAccount
     from ..meta.effect import Effect
     from ..meta.node_info import NodeInfo
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .proposer import Proposer
     from .view import ClusterView
 
-LOOK = SECOND  # ns between two checks whether the usage has changed
+USAGE_INTERVAL = SECOND  # ns between two checks whether the usage has changed
 
 
 class NodeTracker:
@@ -60,7 +60,7 @@ class NodeTracker:
         self._admitting: set[str] = set()
         self._removed: dict[str, str] = {}
         self._timer: Timer | None = None
-        self._looking: Timer | None = None
+        self._usage_timer: Timer | None = None
         self._published: dict[str, dict[str, TierUsage]] = {}
         self._subscription: Subscription | None = None
         self._unnamed = ""  # the leader, while its server is unknown
@@ -68,12 +68,12 @@ class NodeTracker:
     def start(self) -> None:
         """Receive the reports of the others, and begin to publish."""
         self._subscription = self._system.subscribe(PREFIX + "*", self._received)
-        self._looking = self._clock.call_later(LOOK, self._look)
+        self._usage_timer = self._clock.call_later(USAGE_INTERVAL, self._check_usage)
         self._beat()
 
     def stop(self) -> None:
         """Stop publishing and receiving."""
-        for timer in (self._timer, self._looking):
+        for timer in (self._timer, self._usage_timer):
             if timer is not None:
                 timer.cancel()
         if self._subscription is not None:
@@ -100,9 +100,9 @@ class NodeTracker:
         self._take(node_report)
         self._system.publish(PREFIX + view.node, node_report.encode())
 
-    def _look(self) -> None:
+    def _check_usage(self) -> None:
         """Publish the usage of accounts if it has changed: their limits apply to all servers together."""
-        self._looking = self._clock.call_later(LOOK, self._look)
+        self._usage_timer = self._clock.call_later(USAGE_INTERVAL, self._check_usage)
         if used(self._accounts) != self._published:
             self.publish()
 

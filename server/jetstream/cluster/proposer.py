@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .meta_group import MetaGroup
     from .view import ClusterView
 
-TELL = "$JSC.META"  # the subject of forwarded proposals, in the system account
+FORWARD_SUBJECT = "$JSC.META"  # the subject of forwarded proposals, in the system account
 Decided = Callable[["list[Effect] | ApiError"], None]
 Forwarded = PeersConfirmed | GroupStarted | DeleteConsumer | PreferLeader
 
@@ -61,7 +61,7 @@ class Proposer:
 
     def start(self) -> None:
         """Receive what other servers forward."""
-        self._subscription = self._system.subscribe(TELL, self._received)
+        self._subscription = self._system.subscribe(FORWARD_SUBJECT, self._received)
 
     def stop(self) -> None:
         """Stop receiving what other servers forward."""
@@ -97,7 +97,7 @@ class Proposer:
         if self._meta_group.is_leader:
             self.propose(command, _ignore)
         else:
-            self._system.publish(TELL, encode(command))
+            self._system.publish(FORWARD_SUBJECT, encode(command))
 
     def _received(self, message: Message) -> None:
         if not self._meta_group.is_leader:
@@ -152,7 +152,7 @@ class Proposer:
                 return None  # this server goes on leading, as there is no other
         if preferred not in group.members.voters or node_of(preferred) == self._view.node:
             return api_error("JSClusterNoPeersErrF", err="no replacement peer connected")
-        group.transfer(preferred)
+        group.elections.transfer(preferred)
         return None
 
 

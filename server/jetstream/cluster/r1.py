@@ -52,7 +52,7 @@ class StreamOpening:
     def start(self) -> None:
         """Begin to read the stream on a worker thread. Raises ApiError, ValueError, KeyError."""
         self._account.expect(read_config(self._stored))
-        (self._environment.reader or self._environment.executor).work(self._load, self._read)
+        (self._environment.read_executor or self._environment.executor).work(self._load, self._read)
 
     def stop(self, done: Callable[[], None]) -> None:
         """Stop the opening; `done` is called when nothing is under way."""
@@ -108,7 +108,7 @@ def sync_consumers(
 ) -> None:
     """Make the stream's consumers those that are wanted. ended: is called with one that has ended."""
     known = {consumer.name: consumer.created for consumer in wanted}
-    for consumer in stream.public_consumers():
+    for consumer in stream.consumers.public():
         if known.get(consumer.name) != consumer.created:
             consumer.delete()
     for assignment in wanted:
@@ -123,7 +123,7 @@ def sync_consumer(
 ) -> None:
     """Create a consumer or change its configuration; one that is already as decided stays as it is."""
     name, config = assignment.name, ConsumerConfig.from_json(assignment.config)
-    if name in stream.offline_consumers:
+    if name in stream.consumers.offline:
         return  # logged already; a new one would forget what this one confirmed
     there = stream.consumers.get(name)
     try:

@@ -139,7 +139,7 @@ class Reconciler:
     def sweep(self) -> None:
         """Remove what is left of groups that this server does not belong to any more."""
         environment, state = self._environment, self._meta.state
-        ours = {stream.group for stream in state.held_by(self._meta.me)}
+        ours = {stream.group for stream in state.assigned_to(self._meta.me)}
         try:
             for name in environment.fs.names(environment.path):
                 if name not in ours and name != META:
@@ -194,7 +194,7 @@ class Reconciler:
         try:
             if isinstance(action, RecoverReplica):
                 self._under_way[key] = []
-                local.keep(consumers, partial(self._kept, key))
+                local.open_from_disk(consumers, partial(self._opened, key))
             else:
                 local.open(lost=action.lost, consumers=consumers)
         except _ERRORS as error:
@@ -202,7 +202,7 @@ class Reconciler:
             if key in self._under_way:
                 self._closed(key)
 
-    def _kept(self, key: Key, why: str) -> None:
+    def _opened(self, key: Key, why: str) -> None:
         """Note that a stream from the disk is open, or why it cannot be."""
         if why:
             self._fail(key, why)

@@ -5,7 +5,7 @@ Promises: nothing here changes anything, and nothing is cached: each answer is w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..meta import placement
@@ -110,6 +110,11 @@ class ClusterView:
             return False
         known, node_statuses = self.state.servers, self.node_statuses
         return any(member not in known or member not in node_statuses for member in group.members.all)
+
+    def subjects_of(self, account: str, stream: str) -> Sequence[str]:
+        """Return the subjects of a stream, none if no such stream is assigned."""
+        assignment = self.state.stream(account, stream)
+        return () if assignment is None else assignment.subjects
 
     # --- the servers, by their reports
 

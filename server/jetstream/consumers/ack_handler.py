@@ -11,6 +11,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ....protocol.dead_letters import TERMINATED
 from ...accounts.subscription import message_of
 from . import acks
 from .acks import AckReplyInfo, AckType
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from ....protocol.api.consumer import ConsumerConfig
     from ...accounts.subscription import Message, Publish
     from ...slices import Steps
-    from .ackwaits import AckWaits, Deliverer
+    from .ackwaits import Deliverer
     from .delivery_parts import DeliveryParts
 
 _PLAIN = (b"+ACK", b"+OK")
@@ -57,7 +58,6 @@ class AckHandler:
         self,
         parts: DeliveryParts,
         config: ConsumerConfig,
-        ack_waits: AckWaits,
         deliverer: Deliverer,
         request: Callable[[bytes, str], None],
     ) -> None:
@@ -65,13 +65,13 @@ class AckHandler:
         self._clock = parts.host.clock
         self._delivery_state = parts.delivery_state
         self._persistence = parts.persistence
-        self._ack_waits = ack_waits
+        self._ack_waits = parts.ack_waits
         self._deliverer = deliverer
         self._request = request
         # An ack of very many messages that goes on in slices: its (consumer sequence, stream sequence), and
         # the reply subjects to answer at its end.
         self._through: tuple[int, int] | None = None
-        self._confirms: list[bytes] = []
+        self._confirms: list[tuple[bytes, bytes]] = []
         self.acked_at = 0
         self.configure(config)
 
@@ -80,42 +80,57 @@ class AckHandler:
         self._policy = config.ack_policy
         self._sampling = sample_percentage(config.sample_freq)  # percentage of acks that make a metric
 
-    def read(self, run: list[Publish]) -> None:
+    def receive_batch(self, run: list[Publish]) -> None:
         """Take messages on the ack subject that came together. The result is that of `receive` for each."""
-        simple = self._policy == "explicit" and not self._sampling
-        acked: list[tuple[int, bytes]] = []
+        if self._policy != "explicit" or self._sampling:
+            for publish in run:
+                self.receive(message_of(publish))
+            return
+        known = max(self._parts.selector.next_seq - 1, self._delivery_state.stream_seq)
+        acked: list[int] = []
+        confirms: list[tuple[bytes, bytes]] = []
         for publish in run:
             subject, reply, header_size, size, tail = publish
-            if not simple or header_size or (size and tail[-size - 2 : -2] not in _PLAIN):
+            if header_size or (size and tail[-size - 2 : -2] not in _PLAIN):
                 if acked:
-                    self._ack_run(acked)
-                    acked.clear()
+                    self._ack_run(acked, confirms)
+                    acked, confirms = [], []
                 self.receive(message_of(publish))
-            elif sequence := acks.stream_sequence(subject):
-                acked.append((sequence, reply))
+                known = max(self._parts.selector.next_seq - 1, self._delivery_state.stream_seq)
+            elif 0 < (seq := acks.stream_sequence(subject)) <= known:
+                acked.append(seq)
+                if reply:
+                    confirms.append((reply, b""))
         if acked:
-            self._ack_run(acked)
+            self._ack_run(acked, confirms)
 
-    def _ack_run(self, acked: list[tuple[int, bytes]]) -> None:
-        """Acknowledge each of these messages (explicit ack policy), and confirm it if there is a reply."""
+    def receive_plain(self, acked: list[int], replies: list[tuple[int, bytes]]) -> bool:
+        """Take acks that say no more than these sequences. The result is that of `receive` for each.
+
+        replies: (sequence, reply subject) of those that are to be answered. Returns False, and does nothing,
+            if each ack has to be looked at.
+        """
+        if self._policy != "explicit" or self._sampling:
+            return False
+        known = max(self._parts.selector.next_seq - 1, self._delivery_state.stream_seq)
+        if max(acked) > known:  # such a message was never delivered
+            acked = [seq for seq in acked if seq <= known]
+            replies = [(seq, reply) for seq, reply in replies if seq <= known]
+        if acked:
+            self._ack_run(acked, [(reply, b"") for _, reply in replies])
+        return True
+
+    def _ack_run(self, acked: list[int], confirms: list[tuple[bytes, bytes]]) -> None:
+        """Acknowledge each of these messages (explicit ack policy), and send the answers to that."""
         parts, delivery_state = self._parts, self._delivery_state
-        stalled, releases = delivery_state.stalled, parts.releases
-        known = max(parts.selector.next_seq - 1, delivery_state.stream_seq)
-        changed = False
-        confirms: list[bytes] = []
-        for seq, reply in acked:
-            if seq > known:
-                continue
-            if delivery_state.ack(seq):
-                changed = True
-            if releases:
-                parts.remove_acked(seq)
-            if reply:
-                confirms.append(reply)
-        if changed:
+        stalled = delivery_state.stalled
+        if delivery_state.ack_run(acked):
             self.acked_at = self._clock.now()
             if not confirms:
                 self._persistence.changed()
+        if parts.stream.config.retention != "limits":
+            for seq in acked:
+                parts.remove_acked(seq)
         if stalled:
             self._deliverer.deliver()
         if confirms:
@@ -144,27 +159,44 @@ class AckHandler:
                 self._ack_waits.arm()  # the new wait may end before the delay of an earlier -NAK
                 self._persistence.changed()
         elif verb is AckType.TERM:
-            if not self._known(delivery):
-                return
+            if self._known(delivery):
+                self._term(delivery, rest.decode("utf-8", "replace"), message.reply)
+            return
+        self._answer(message.reply)
+
+    def _answer(self, reply: str) -> None:
+        """Confirm what was done, if there is a reply subject."""
+        if reply:
+            self._confirm([(reply.encode("utf-8", "surrogateescape"), b"")])
+
+    def _term(self, delivery: AckReplyInfo, reason: str, reply: str) -> None:
+        """Give up a message; keep it as a dead letter first, if that is wanted."""
+
+        def given_up() -> None:
             self._ack(delivery, sample=False)
-            reason = rest.decode("utf-8", "replace")
             advisories = self._parts.advisories
             advisories.terminated(delivery.consumer_seq, delivery.stream_seq, delivery.deliveries, reason)
-        if message.reply:
-            self._confirm([message.reply.encode("utf-8", "surrogateescape")])
+            self._answer(reply)
+
+        letters, seq, count = self._parts.dead_letters, delivery.stream_seq, delivery.deliveries
+        if not letters.take(seq, TERMINATED, count, given_up, reason):
+            given_up()
 
     def _known(self, delivery: AckReplyInfo) -> bool:
+        """Return whether the message was ever delivered; an ack of any other is ignored.
+
+        That its ack wait is over does not matter: a late ack counts as long as the message is pending.
+        """
         return (
             delivery.stream_seq < self._parts.selector.next_seq
             or delivery.stream_seq <= self._delivery_state.stream_seq
         )
 
-    def _confirm(self, replies: list[bytes]) -> None:
-        """Answer these acks when all changes so far are safe."""
+    def _confirm(self, answers: list[tuple[bytes, bytes]]) -> None:
+        """Send these answers, which are empty, by their subjects, when all changes so far are safe."""
         if self._through is not None:
-            self._confirms += replies
+            self._confirms += answers
         else:
-            answers = [(reply, b"") for reply in replies]
             self._persistence.after(partial(self._parts.account.publish_each, answers))
 
     def _ack(self, delivery: AckReplyInfo, *, sample: bool) -> None:

@@ -6,8 +6,10 @@ that nobody else waits. Each message that is out of deliveries gets its advisory
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+from ....protocol.dead_letters import MAX_DELIVERIES
 from ...clock import DeadlineTimer
 from .advisories import LIMITS_REASON
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from ...clock import Clock
     from ...slices import Steps
     from .advisories import ConsumerAdvisories
+    from .dead_letters import DeadLetters
     from .delivery_state import DeliveryState
     from .persistence import ConsumerPersistence
 
@@ -37,7 +40,15 @@ class Deliverer(Protocol):
 class AckWaits:
     """The ack waits of one consumer."""
 
-    __slots__ = ("_advisories", "_clock", "_deliverer", "_delivery_state", "_persistence", "_timer")
+    __slots__ = (
+        "_advisories",
+        "_clock",
+        "_dead_letters",
+        "_deliverer",
+        "_delivery_state",
+        "_persistence",
+        "_timer",
+    )
 
     def __init__(
         self,
@@ -45,12 +56,14 @@ class AckWaits:
         delivery_state: DeliveryState,
         persistence: ConsumerPersistence,
         advisories: ConsumerAdvisories,
+        dead_letters: DeadLetters,
         deliverer: Deliverer,
     ) -> None:
         self._clock = clock
         self._delivery_state = delivery_state
         self._persistence = persistence
         self._advisories = advisories
+        self._dead_letters = dead_letters
         self._deliverer = deliverer
         self._timer = DeadlineTimer(clock, self._expire)
 
@@ -65,11 +78,12 @@ class AckWaits:
         self._timer.clear()
 
     def delivered(self) -> None:
-        """Set the timer, if needed, after a run of deliveries."""
+        """Take note of a run of deliveries: set the timer, if needed, and save the state."""
         delivery_state = self._delivery_state
         irregular = delivery_state.aside or delivery_state.backoff  # a later delivery may be due earlier
-        if irregular or (delivery_state.pending and not self._timer.pending):
+        if irregular or (delivery_state.pending and self._timer.timer is None):
             self.arm()
+        self._persistence.changed()
 
     def _expire(self) -> None:
         delivery_state = self._delivery_state
@@ -106,7 +120,15 @@ class AckWaits:
             self._freed(stalled=stalled)
 
     def give_up(self, seq: int) -> None:
-        """Stop delivering a pending message that is out of deliveries, and publish its advisory."""
+        """Stop delivering a pending message that is out of deliveries; keep it as a dead letter if wanted."""
+        count = self._delivery_state.deliveries(seq)
+        if not self._dead_letters.take(seq, MAX_DELIVERIES, count, partial(self._given_up, seq)):
+            self._given_up(seq)
+
+    def _given_up(self, seq: int) -> None:
+        """Take note that a message is given up, and publish the advisory, unless it was acknowledged."""
+        if self._delivery_state.entry(seq) is None:
+            return
         stalled = self._delivery_state.stalled
         self._advisories.max_deliveries(seq, self._delivery_state.give_up(seq))
         self._freed(stalled=stalled)

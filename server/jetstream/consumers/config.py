@@ -10,14 +10,14 @@ fills the defaults into the copy that it returns, and `fill_in` into its argumen
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from ....protocol import duration
 from ....protocol.api.consumer import ConsumerConfig
 from ....protocol.api.stream import StreamConfig
 from ....protocol.errors import ApiError, api_error
+from ....protocol.lazy_dataclass import dataclass
 from ....protocol.subject import is_literal, is_subset, is_valid
-from ....protocol.subject_tree import TooEntangled, nesting, places
+from ....protocol.subject_tree import TooEntangled, index_tree, nesting
 from ...clock import SECOND
 from ...slices import Steps, at_once
 
@@ -324,7 +324,7 @@ def check_work_queue(config: ConsumerConfig, siblings: Iterable[ConsumerConfig],
             raise api_error("JSConsumerWQConsumerNotDeliverAllErr")
         if others and not filters:
             raise api_error("JSConsumerWQMultipleUnfilteredErr")
-    tree = places(filters)
+    tree = index_tree(filters)
     for other in others:
         theirs = other.filters
         if not theirs or any(tree.covering(one) or any(tree.within(one)) for one in theirs):

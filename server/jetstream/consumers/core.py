@@ -1,4 +1,4 @@
-"""Consumer: one reader of a stream, from its creation to its end.
+"""Consumer: a stateful view of a stream, from its creation to its end.
 
 Promises: only committed messages are delivered; an answered ack survives a crash (file streams); the ack
 floor never passes the stream's last message; everything runs on the loop's thread, and only the write of the
@@ -15,21 +15,23 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ....protocol.api.consumer import ConsumerConfig
+from ....protocol.dead_letters import origin_of
 from ....protocol.errors import api_error
 from ....protocol.identifier import name_hash
 from ....store.consumer import ConsumerStore
 from ....store.consumer_state import ConsumerState
-from ...clock import DeadlineTimer
-from ...slices import Slices
 from . import acks, statuses
 from .ack_handler import AckHandler
 from .ackwaits import AckWaits
 from .advisories import ConsumerAdvisories
+from .dead_letters import DeadLetters, LetterSource
 from .delivery_parts import DeliveryParts
-from .delivery_rate import DeliveryRate, RateLimit
+from .delivery_rate import DeliveryRate, rate_limit
 from .delivery_state import DeliveryState
+from .delivery_turns import DeliveryTurns
 from .inactivity import Inactivity
 from .message_selector import MessageSelector, NumPending
+from .pause import ConsumerPause
 from .persistence import (
     ConsumerPersistence,
     ConsumerReplication,
@@ -39,20 +41,19 @@ from .persistence import (
 )
 from .pull_delivery import PullDelivery
 from .push_delivery import PushDelivery
-from .sender import FastSender, MessageSender
-from .start import Picks, choose
+from .removed_messages import RemovedMessages
+from .sender import MessageSender
+from .start import Picks, check_reset, choose
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from ...accounts.account import Account
-    from ...accounts.subscription import Message, Subscription
+    from ...accounts.subscription import Subscription
     from ...clock import Clock
-    from ...slices import Steps
     from ..host import JetStreamHost
     from ..streams.core import Stream
 
-DEFAULT_BURST = 1 << 20
 NEXT = "$JS.API.CONSUMER.MSG.NEXT"
 
 
@@ -61,6 +62,10 @@ class Consumer:
 
     store: keeps its state on the disk; None if the state ends with the server.
     replication: what the replicas agree on; None if the consumer is on this server alone.
+    turns: lets it deliver, and runs what takes several turns of the loop.
+    pause: no deliveries until a given time.
+    on_append, on_removed, on_purging, after_purge: see `ContentsObserver`.
+    needs, selects: see `RetainingConsumer`.
     """
 
     def __init__(
@@ -81,25 +86,38 @@ class Consumer:
         self.account: Account = stream.account
         self.label = f"JetStream consumer '{stream.label} > {self.name}'"
         self.stopped = False
+        self.turns = DeliveryTurns(self.host, self.label)
         self._store = store
         self._replication = replication
         self.delivery_state = DeliveryState(track=config.ack_policy != "none")
         self.num_pending = NumPending(stream.store, config.filters)
         self.advisories = ConsumerAdvisories(self.account, self.host, stream.name, name)
         self._persistence = self._new_persistence()
+        self.dead_letters = self._new_dead_letters()
         self.ack_waits = AckWaits(
-            self.clock, self.delivery_state, self._persistence, self.advisories, deliverer=self
+            self.clock,
+            self.delivery_state,
+            self._persistence,
+            self.advisories,
+            self.dead_letters,
+            deliverer=self.turns,
         )
         parts = self._new_parts()
         self.selector, self.sender = parts.selector, parts.sender
-        self.ack_handler = AckHandler(parts, config, self.ack_waits, self, self._next_request)
+        self.ack_handler = AckHandler(parts, config, self.turns, self._next_request)
         self.delivery: PullDelivery | PushDelivery
         if config.deliver_subject:
             self.delivery = PushDelivery(parts, config, self.ack_handler.ack_through, self._bound_changed)
         else:
             self.delivery = PullDelivery(parts, config)
+        self.turns.delivery = self.delivery
+        removed = RemovedMessages(parts, stream.store, self.delivery.run, self._release)
+        self.on_append = self.delivery.on_append
+        self.on_removed, self.on_purging = removed.on_removed, removed.on_purging
+        self.after_purge = removed.after_purge
+        self.needs, self.selects = self.delivery_state.needs, self.num_pending.selects
         self.inactivity = Inactivity(self.clock, self.delivery, self.delete)
-        self._pause = DeadlineTimer(self.clock, self._unpause)
+        self.pause = ConsumerPause(self.clock, self.advisories, config.pause_until, self.delivery.run)
         self._subscriptions: list[Subscription] = []
         self._removed_by: Callable[[Consumer], None] | None = None
         self._apply(config)
@@ -112,6 +130,12 @@ class Consumer:
             return ConsumerStateWriter(self._store, self.delivery_state, self.host, self.label)
         return NotPersisted()
 
+    def _new_dead_letters(self) -> DeadLetters:
+        """Return what stores messages before they are given up."""
+        stream, origin = self.stream, origin_of(self.stream.created, self.created)
+        source = LetterSource(stream.name, self.name, origin, self.label, stream.context.subjects_of)
+        return DeadLetters(source, self.account, self.host, stream.store, self.delivery_state)
+
     def _new_parts(self) -> DeliveryParts:
         """Return what the parts that deliver and take acks share."""
         stream, state, waits = self.stream, self.delivery_state, self.ack_waits
@@ -120,20 +144,21 @@ class Consumer:
             stream.store, state, filters, lost=self._lost, dropped=waits.dropped, exhausted=waits.give_up
         )
         prefix = acks.ack_prefix(stream.name, self.name)
-        fast = FastSender(self.account)
         return DeliveryParts(
             host=self.host,
             account=self.account,
             stream=stream,
-            remove_acked=partial(stream.remove_acked, consumer=self),
-            remove_all_acked=partial(stream.remove_all_acked, consumer=self),
+            remove_acked=partial(stream.removal.remove_acked, consumer=self),
+            remove_all_acked=partial(stream.removal.remove_all_acked, consumer=self),
             name=self.name,
             label=self.label,
             delivery_state=state,
             selector=selector,
             num_pending=self.num_pending,
-            sender=MessageSender(fast, prefix, state, self.num_pending, waits, self._persistence),
+            sender=MessageSender(self.account, prefix, state, self.num_pending),
+            ack_waits=waits,
             advisories=self.advisories,
+            dead_letters=self.dead_letters,
             persistence=self._persistence,
         )
 
@@ -161,11 +186,12 @@ class Consumer:
             self.stream.consumers.strays = self.stream.store.last_seq
         config = self.config
         until = self.stream.store.last_seq if config.replay_policy == "original" else 0
-        self.delivery.rate = DeliveryRate(until, self._rate_limit())
+        self.delivery.rate = DeliveryRate(
+            until, rate_limit(config, self.stream.config, self.account, self.clock.now())
+        )
         self._listen()
         self.inactivity.configure(config)
-        if self.paused(self.clock.now()):
-            self._pause.at(config.pause_until)
+        self.pause.start()
         self.ack_waits.arm()
         if isinstance(self.delivery, PushDelivery):
             self.delivery.listen()
@@ -203,17 +229,17 @@ class Consumer:
         names = (stream.name, self.name, self.host.domain, name_hash(account.name))
         if config.ack_policy in ("explicit", "all"):
             for subject in acks.ack_filters(*names):
-                self._subscriptions.append(
-                    account.subscribe(subject, self.ack_handler.receive, reader=self.ack_handler.read)
-                )
+                handler = self.ack_handler
+                callbacks = handler.receive, handler.receive_batch, handler.receive_plain
+                self._subscriptions.append(account.subscribe_to_acks(subject, *callbacks))
         if isinstance(self.delivery, PushDelivery) and self.delivery.flow is not None:
             for subject in acks.flow_filters(*names):
                 self._subscriptions.append(account.subscribe(subject, self.delivery.answered))
         subject = f"{NEXT}.{stream.name}.{self.name}"
-        self._subscriptions.append(account.subscribe(subject, self._next_message))
-
-    def _next_message(self, message: Message) -> None:
-        self.delivery.request(message.body, message.reply, message.header)
+        batch_callback = self.delivery.receive_batch if isinstance(self.delivery, PullDelivery) else None
+        self._subscriptions.append(
+            account.subscribe(subject, self.delivery.receive, batch_callback=batch_callback)
+        )
 
     def _next_request(self, body: bytes, reply: str) -> None:
         self.delivery.request(body, reply)
@@ -224,13 +250,14 @@ class Consumer:
             self.delivery.dismiss()
 
     def _halt(self, status: bytes = b"") -> None:
-        self.stopped = True
+        self.stopped = self.turns.stopped = True
         for subscription in self._subscriptions:
             self.account.unsubscribe(subscription)
         self._subscriptions.clear()
         self.inactivity.stop()
         self.ack_waits.stop()
-        self._pause.clear()
+        self.dead_letters.clear()
+        self.pause.stop()
         self.delivery.stop(status)
 
     def stop(self) -> None:
@@ -286,31 +313,24 @@ class Consumer:
         self.ack_handler.configure(config)
         self.delivery.configure(config)
 
-    def _rate_limit(self) -> RateLimit | None:
-        if not self.config.rate_limit_bps:
-            return None
-        burst = self.stream.config.max_msg_size
-        if burst <= 0:
-            burst = self.account.limits.payload if self.account.limits.payload > 0 else DEFAULT_BURST
-        return RateLimit(self.config.rate_limit_bps, burst, self.clock.now())
-
     def update(self, config: ConsumerConfig) -> None:
         """Take over a configuration that `check` and `check_update` allowed."""
         old, self.config = self.config, config
         self._apply(config)
         if config.rate_limit_bps != old.rate_limit_bps:
-            self.delivery.rate.rate = self._rate_limit()
+            limit = rate_limit(config, self.stream.config, self.account, self.clock.now())
+            self.delivery.rate.limit(limit)
         if config.ack_wait != old.ack_wait or config.backoff != old.backoff:
             self.ack_waits.retime()
         if config.inactive_threshold != old.inactive_threshold:
             self.inactivity.configure(config)
         if config.pause_until != old.pause_until:
-            self._pause_changed()
+            self.pause.change(config.pause_until)
         if set(config.filters) != set(old.filters):
             self.selector.refilter(config.filters)
             self.num_pending.recount(self.selector.tail, self.selector.picked, config.filters)
             self.stream.consumers.refiltered(self.name, self.stream.store.last_seq)
-            self.stream.consumer_changed()
+            self.stream.removal.consumer_changed()
         if config.deliver_subject != old.deliver_subject and isinstance(self.delivery, PushDelivery):
             self.delivery.stop(b"")
             self.ack_waits.end_all(self._listen_again)
@@ -320,68 +340,7 @@ class Consumer:
         if isinstance(self.delivery, PushDelivery):
             self.delivery.listen()
 
-    # -- pause
-
-    def paused(self, now: int) -> bool:
-        """Return whether deliveries are paused at the time `now` (ns)."""
-        return self.config.pause_until > now
-
-    def _pause_changed(self) -> None:
-        self._pause.clear()
-        paused = self.paused(self.clock.now())
-        if paused:
-            self._pause.at(self.config.pause_until)
-        self.advisories.paused(paused, self.config.pause_until)
-
-    def _unpause(self) -> None:
-        if self.paused(self.clock.now()):
-            self._pause.at(self.config.pause_until)
-            return
-        self.advisories.paused(False, self.config.pause_until)
-        self.delivery.run()
-
-    # -- called by the stream
-
-    def on_append(self, _last_seq: int) -> None:
-        """Deliver new messages if somebody waits for them."""
-        if self.delivery.ready:
-            self.delivery.run()
-
-    def on_removed(self, seq: int, subject: str) -> None:
-        """Take note that a message left the stream, so that no ack for it is expected."""
-        picked = self.selector.removed(seq)
-        if picked:
-            self.num_pending.count -= 1
-        else:
-            self.num_pending.removed(seq, subject, self.selector.tail)
-        if self.delivery_state.entry(seq) is not None:
-            self.ack_waits.dropped(seq)
-        elif seq in self.delivery_state.redelivered:
-            self.delivery_state.gone(seq)
-            self._persistence.changed()
-
-    def on_purging(self, gone: Sequence[int] | None) -> Steps[None]:
-        """Take note that these messages, or (None) all below the first, left the stream in a purge."""
-        first = self.stream.store.first_seq
-        stalled = self.delivery_state.stalled
-        self.selector.purged(first, gone or ())
-        self.num_pending.recount(self.selector.tail, self.selector.picked)
-        yield from self.delivery_state.purging(first, gone)
-        self._release()
-        self._persistence.changed()
-        if stalled and not self.delivery_state.stalled:
-            self.delivery.run()
-
-    def after_purge(self) -> Steps[None]:
-        """Take note that a purge is complete."""
-        delivery_state, first = self.delivery_state, self.stream.store.first_seq
-        if not delivery_state.outstanding and delivery_state.stream_seq < first - 1:
-            delivery_state.pass_by(first - 1)
-        # Messages that were queued for redelivery wait for their acks again, as on the reference.
-        yield from delivery_state.unqueueing()
-        self.ack_waits.arm()
-        self.num_pending.recount(self.selector.tail, self.selector.picked)
-        self._persistence.changed()
+    # -- as its stream sees it
 
     @property
     def filters(self) -> Sequence[str]:
@@ -393,46 +352,10 @@ class Consumer:
         """The last stream sequence that was delivered."""
         return self.delivery_state.stream_seq
 
-    def needs(self, seq: int) -> bool:
-        """Return whether a message that it selects has to be kept for it."""
-        return self.delivery_state.needs(seq)
-
-    def selects(self, subject: str) -> bool:
-        """Return whether its filters match the subject."""
-        return self.num_pending.selects(subject)
-
     # -- messages that need no ack any more
 
     def _lost(self, seq: int, where: str) -> None:
         self.host.log.error(f"{self.label}: message {seq} can not be delivered: {where}")
-
-    def deliver(self) -> None:
-        """Deliver what can be delivered now."""
-        self.delivery.run()
-
-    def deliver_later(self) -> None:
-        """Deliver what can be delivered, in the loop's next turn."""
-        self.clock.call_later(0, self._run)
-
-    def _run(self) -> None:
-        if not self.stopped:
-            self.delivery.run()
-
-    # -- what takes several turns of the loop
-
-    def spread(self, steps: Iterator[None], then: Callable[[], None]) -> None:
-        """Run the steps in slices, and then call `then`, unless the consumer stops first."""
-        Slices(self.host.executor, self._while_served(steps, then), lambda _: None, self._failed)
-
-    def _while_served(self, steps: Iterator[None], then: Callable[[], None]) -> Steps[None]:
-        for _ in steps:
-            yield
-            if self.stopped:
-                return
-        then()
-
-    def _failed(self, error: Exception) -> None:
-        self.host.log.error(f"{self.label}: {type(error).__name__}: {error}")
 
     def _release(self) -> None:
         if remains := self.delivery_state.remains():
@@ -471,8 +394,9 @@ class Consumer:
         if seq == 0:
             seq = self.delivery_state.floor_stream + 1
         else:
-            self._check_reset(seq)
+            check_reset(self.config, self.stream.store, seq)
         self.ack_handler.restart()
+        self.dead_letters.clear()
         self.delivery_state.start(seq - 1)
         self._release()
         self.selector.restart(seq)
@@ -480,19 +404,6 @@ class Consumer:
         self.last_active = 0, 0
         self.ack_waits.stop()
         self._persistence.changed()
-        self.stream.consumer_changed()
-        self.deliver_later()
+        self.stream.removal.consumer_changed()
+        self.turns.deliver_later()
         return seq
-
-    def _check_reset(self, seq: int) -> None:
-        policy = self.config.deliver_policy
-        reason = ""
-        if policy == "by_start_sequence":
-            reason = "below start seq" if seq < self.config.opt_start_seq else ""
-        elif self.config.opt_start_time is not None:
-            first = self.stream.store.seq_at(self.config.opt_start_time)
-            reason = "below start time" if seq < first else ""
-        elif policy != "all":
-            reason = "not allowed"
-        if reason:
-            raise api_error("JSConsumerInvalidResetErr", err=reason)

@@ -5,8 +5,9 @@ It has data only. `Consumer` makes it, and passes it to `AckHandler` and to `Pul
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from ....protocol.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
     from ....protocol.api.stream import StreamConfig
     from ...accounts.account import Account
     from ..host import JetStreamHost
+    from .ackwaits import AckWaits
     from .advisories import ConsumerAdvisories
+    from .dead_letters import DeadLetters
     from .delivery_state import DeliveryState
     from .message_selector import MessageSelector, NumPending
     from .persistence import ConsumerPersistence
@@ -48,7 +51,9 @@ class DeliveryParts:
     selector: finds the next message.
     num_pending: counts the messages that are not delivered yet.
     sender: sends a message and records the delivery.
+    ack_waits: handles late acks, and takes note of each run of deliveries.
     advisories: publishes the consumer's advisories.
+    dead_letters: stores messages before they are given up.
     persistence: saves the delivery state.
     """
 
@@ -63,7 +68,9 @@ class DeliveryParts:
     selector: MessageSelector
     num_pending: NumPending
     sender: MessageSender
+    ack_waits: AckWaits
     advisories: ConsumerAdvisories
+    dead_letters: DeadLetters
     persistence: ConsumerPersistence
 
     @property

@@ -11,14 +11,14 @@ is read: times (ns) and sequences are arguments.
 """
 
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, repeat
 
 from ....store.consumer_state import ConsumerChange, ConsumerState
 from ....store.subjects import Heap
 from .sequence_heap import SequenceHeap
 
-# The reference lets the timer come a little late, so that a burst expires in one go.
+# As nats-server does (server/consumer.go: ackWaitDelay), so that a burst expires at once.
 GRACE = 1_000_000
 STEP = 256  # messages in one step
 MANY = 8192  # with more messages than this, a save has only what changed: copying all would take too long
@@ -31,6 +31,7 @@ class DeliveryState:
 
     ack_wait, backoff: ns; nothing expires if ack_wait is 0 and backoff empty.
     max_deliver, max_ack_pending: less than 1 for no limit.
+    leaving: messages that are about to be given up, and count as out of deliveries.
     """
 
     __slots__ = (
@@ -46,6 +47,7 @@ class DeliveryState:
         "consumer_seq",
         "floor_consumer",
         "floor_stream",
+        "leaving",
         "max_ack_pending",
         "max_deliver",
         "pending",
@@ -56,15 +58,10 @@ class DeliveryState:
     )
 
     def __init__(self, *, track: bool, ack_wait: int = 0, backoff: tuple[int, ...] = ()) -> None:
-        self.track = track
-        self.ack_wait = ack_wait
-        self.backoff = backoff
-        self.max_deliver = -1
-        self.max_ack_pending = 0
-        self.consumer_seq = 0
-        self.stream_seq = 0
-        self.floor_consumer = 0
-        self.floor_stream = 0
+        self.track, self.ack_wait, self.backoff = track, ack_wait, backoff
+        self.max_deliver, self.max_ack_pending = -1, 0
+        self.consumer_seq = self.stream_seq = self.floor_consumer = self.floor_stream = 0
+        self.leaving: set[int] = set()
         # Each pending message is in one of these: stream seq -> (consumer seq of its first delivery, time of
         # its last one). `pending` is in the order of that time and so of the deadlines; `aside` has what is
         # queued, delayed or under a backoff.
@@ -99,15 +96,13 @@ class DeliveryState:
         remains, self._remains = self._remains, []
         return remains
 
-    # -- position ---------------------------------------------------------------------------------
-
     def start(self, stream_seq: int) -> None:
         """Begin after `stream_seq`, with nothing delivered: the next delivery gets the number 1."""
         self.consumer_seq = self.floor_consumer = 0
         self.stream_seq = self.floor_stream = stream_seq
         self.drop_all()
 
-    def pass_by(self, stream_seq: int) -> None:
+    def skip_to(self, stream_seq: int) -> None:
         """Continue after `stream_seq`, when nothing is pending and all messages up to there are gone."""
         self.stream_seq = stream_seq
         self.advance_floor()
@@ -160,8 +155,6 @@ class DeliveryState:
         much = len(self.pending) + len(self.aside) + len(self.redelivered) > MANY
         self._changes = ConsumerChange() if much else None
 
-    # -- delivery ---------------------------------------------------------------------------------
-
     def deliver(self, seq: int, now: int) -> int:
         """Record the first delivery of `seq`, above all sequences before; return its consumer sequence."""
         self.consumer_seq = number = self.consumer_seq + 1
@@ -176,12 +169,19 @@ class DeliveryState:
             self.floor_consumer, self.floor_stream = number, seq
         return number
 
-    def deliver_run(self, last_seq: int, count: int) -> None:
-        """Record `count` first deliveries, up to `last_seq`, of a consumer without acks."""
-        assert not self.track
-        self.consumer_seq += count
-        self.floor_consumer = self.consumer_seq
-        self.stream_seq = self.floor_stream = last_seq
+    def deliver_run(self, seqs: Sequence[int], now: int) -> None:
+        """Record the first deliveries of these messages, at least one, as `deliver` does one by one."""
+        entries = zip(range(self.consumer_seq + 1, self.consumer_seq + 1 + len(seqs)), repeat(now))
+        self.consumer_seq, self.stream_seq = self.consumer_seq + len(seqs), seqs[-1]
+        if not self.track:
+            self.floor_consumer, self.floor_stream = self.consumer_seq, self.stream_seq
+            return
+        self._window.extend(seqs)
+        if not self.backoff and self._changes is None:
+            self.pending.update(zip(seqs, entries, strict=True))
+            return
+        for seq, entry in zip(seqs, entries, strict=True):
+            self._wait(seq, entry)
 
     def redeliver(self, seq: int, now: int) -> int:
         """Record another delivery of the pending `seq`; return the consumer sequence of this delivery."""
@@ -207,8 +207,6 @@ class DeliveryState:
     def deliveries(self, seq: int) -> int:
         """Return how often the pending `seq` was delivered."""
         return self.redelivered.get(seq, 0) + 1
-
-    # -- where a pending message is kept -----------------------------------------------------------
 
     def _wait(self, seq: int, entry: Entry) -> None:
         """Let a message wait for its ack from the time in `entry`, which no other entry's time exceeds."""
@@ -258,19 +256,23 @@ class DeliveryState:
         if self._changes is not None:
             self._changes.redelivered[seq] = count
 
-    # -- acknowledgement --------------------------------------------------------------------------
-
     def ack(self, seq: int) -> bool:
         """Acknowledge a message; return False if it is not pending (acked before, gone, never delivered)."""
+        return self.ack_run([seq])
+
+    def ack_run(self, seqs: list[int]) -> bool:
+        """Acknowledge these messages, as `ack` does one by one; return whether any was pending."""
         if self.redelivered:
-            self.recount(seq, 0)
-        if self._changes is not None or self.aside:
-            if self.forget(seq) is None:
-                return False
-        elif self.pending.pop(seq, None) is None:
-            return False
-        self.advance_floor(seq)
-        return True
+            for seq in seqs:
+                self.recount(seq, 0)
+        if self.aside or self._changes is not None:
+            acked = [seq for seq in seqs if self.forget(seq) is not None]
+        else:
+            pop = self.pending.pop
+            acked = [seq for seq in seqs if pop(seq, None) is not None]
+        if acked:  # once for all: the floor moves if the lowest is below what is still pending
+            self.advance_floor(min(acked))
+        return bool(acked)
 
     def ack_through(self, number: int, seq: int, most: int = STEP) -> tuple[list[int], bool]:
         """Acknowledge up to stream sequence `seq`, delivered as `number`: about `most`, the oldest first.
@@ -383,8 +385,6 @@ class DeliveryState:
         if len(window) > 2 * (len(pending) + len(aside)) + 1024:
             self._window = deque([seq for seq in window if seq in pending or seq in aside])
 
-    # -- redelivery -------------------------------------------------------------------------------
-
     def wait(self, seq: int) -> int:
         """Return how long (ns) the last delivery of `seq` may go without an ack."""
         if self.backoff:
@@ -418,8 +418,8 @@ class DeliveryState:
                 yield
 
     def exhausted(self, seq: int) -> bool:
-        """Return whether a pending message has been delivered as often as it may be."""
-        return self.max_deliver > 0 and self.deliveries(seq) >= self.max_deliver
+        """Return whether a pending message has been delivered as often as it may be, or is leaving."""
+        return (self.max_deliver > 0 and self.deliveries(seq) >= self.max_deliver) or seq in self.leaving
 
     def expire(self, now: int, most: int = STEP) -> list[int]:
         """Queue up to `most` pending messages whose wait is over; return those that are out of deliveries.

@@ -65,7 +65,7 @@ class Inactivity:
         """Start or stop the timer, because somebody began or ceased to listen."""
         if not self.threshold or self._usage.bound:
             self._timer.clear()
-        elif not self._timer.pending:
+        elif self._timer.timer is None:
             self._timer.at(self._clock.now() + self.threshold)
 
     def _check(self) -> None:

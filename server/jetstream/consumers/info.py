@@ -37,7 +37,7 @@ def describe(consumer: Consumer) -> ConsumerInfo:
     """Return the consumer's info, without the cluster's part."""
     delivery_state, config, now = consumer.delivery_state, consumer.config, consumer.clock.now()
     delivery = consumer.delivery
-    paused = consumer.paused(now)
+    paused = consumer.pause.at(now)
     groups = []
     if config.priority_groups and isinstance(delivery, PullDelivery):
         pin = delivery.pin

@@ -9,11 +9,11 @@ Promises:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ....protocol.api.consumer import ConsumerConfig
 from ....protocol.errors import ApiError, api_error
+from ....protocol.lazy_dataclass import dataclass
 from ....protocol.timestamp import format_rfc3339, parse_rfc3339
 from ....store.errors import StoreError
 from .config import (
@@ -79,7 +79,7 @@ def create(
     within = bounds(stream.host, stream.context.limits.required(stream.config.num_replicas))
     config = check(stamped(asked), stream.config, within, pedantic=pedantic, filter_check=filter_check)
     name = config.durable_name or config.name
-    stream.must_be_readable(name)
+    stream.consumers.must_be_readable(name)
     existing = stream.consumers.get(name) if name else None
     if existing is not None:
         if action == "create":
@@ -98,7 +98,7 @@ def create(
     consumer = adopt(stream, name, config, created, open_store(stream, name, config, created), picks=picks)
     if not config.direct:
         consumer.advisories.created()
-        if consumer.paused(created):
+        if consumer.pause.at(created):
             consumer.advisories.paused(True, config.pause_until)
     return consumer
 
@@ -188,7 +188,7 @@ def _check_count(stream: Stream[Consumer]) -> None:
     most, account_most = stream.config.max_consumers, share.max_consumers
     if most <= 0 or 0 < account_most < most:
         most = account_most
-    if 0 < most <= len(stream.public_consumers()):
+    if 0 < most <= len(stream.consumers.public()):
         raise api_error("JSMaximumConsumersLimitErr")
 
 
@@ -254,7 +254,7 @@ def remove(stream: Stream[Consumer], consumer: Consumer) -> None:
             stream.context.files.remove(consumer.name)
         except OSError as error:
             _log_error(stream, f"{consumer.label}: its files can not be removed: {error}")
-    stream.consumer_changed()
+    stream.removal.consumer_changed()
 
 
 def remove_offline(stream: Stream[Consumer], name: str) -> None:
@@ -263,8 +263,8 @@ def remove_offline(stream: Stream[Consumer], name: str) -> None:
         stream.context.files.remove(name)
     except OSError as error:
         raise api_error("JSConsumerStoreFailedErrF", err=str(error)) from error
-    del stream.offline_consumers[name]
-    stream.consumer_changed()
+    del stream.consumers.offline[name]
+    stream.removal.consumer_changed()
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,17 +286,17 @@ class RecoveredConsumer:
 def read(stream: Stream[Consumer]) -> list[RecoveredConsumer]:
     """Read the consumers of a stream that is being opened. Blocks; may run in any thread.
 
-    Consumers that cannot be read are logged, and become `offline_consumers` of the stream. If consumers were
-    given messages past the end of the stream, those messages are lost, and the stream logs that.
+    Consumers that cannot be read are logged and noted in `ServedConsumers.offline`. If consumers were given
+    messages past the end of the stream, those messages are lost, and the stream logs that.
     """
     found = [one for stored in stream.context.files.all() if (one := _read(stream, stored))]
     states = [one.state for one in found if one.state is not None and one.state.delivered[0]]
     known, last = max((state.delivered[1] for state in states), default=0), stream.store.last_seq
     if known > last:
-        stream.log_failure(
+        stream.output.log_failure(
             f"ends at {last}, and its consumers were given messages up to {known}: they are lost"
         )
-    stream.store.account_for(known)
+    stream.store.mark_used(known)
     return found
 
 
@@ -326,5 +326,5 @@ def _read(stream: Stream[Consumer], stored: StoredConfig) -> RecoveredConsumer |
 
 
 def _mark_offline(stream: Stream[Consumer], name: str, reason: str) -> None:
-    stream.offline_consumers[name] = reason
+    stream.consumers.offline[name] = reason
     _log_error(stream, f"Consumer '{stream.label} > {name}' is offline: {reason}")

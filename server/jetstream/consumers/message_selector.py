@@ -12,9 +12,9 @@ Both read the stream, and send nothing.
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import islice
 
+from ....protocol.lazy_dataclass import dataclass
 from ....protocol.subject import matches
 from ....store.errors import Damaged, NotFound
 from ....store.message import StoredMessage
@@ -117,19 +117,24 @@ class MessageSelector:
         committed: the last sequence that may be delivered. Returns None at the end of the stream, and when
         the consumer has too many pending messages.
         """
-        if self._delivery_state.queued:
+        state = self._delivery_state
+        if state.queued:
             again = self._take_again()
             if again is not None:
                 return again
-        if self._delivery_state.stalled:
+        # The same as `stalled`, without a call for each message.
+        if 0 < state.max_ack_pending <= len(state.pending) + len(state.aside):
             return None
         if self._returned is not None:
             message, self._returned = self._returned, None
-            self.next_seq = message.seq + 1
-            return message, 1
-        if self._resume and self._picked:
+        elif self._resume and self._picked:
             return self._take_picked(committed)
-        return self._take_new(committed)
+        elif self._ahead:
+            message = self._ahead.popleft()
+        else:
+            return self._take_new(committed)
+        self.next_seq = message.seq + 1
+        return message, 1
 
     def peek(self, most: int, committed: int) -> list[StoredMessage]:
         """Return up to `most` of the next messages without taking them; see `skip`.
@@ -187,23 +192,21 @@ class MessageSelector:
         return self._take_new(committed)
 
     def rest(self) -> None:
-        """Drop what was read ahead, to free its memory; it is read again when needed."""
+        """Drop what was read ahead and not taken, to free its memory; it is read again when needed."""
         self._ahead.clear()
 
     def _take_new(self, committed: int) -> tuple[StoredMessage, int] | None:
-        if self._ahead:
-            read = self._ahead.popleft()
-            self.next_seq = read.seq + 1
-            return read, 1
         if self.next_seq > committed:
             return None
         store = self._store
         if self.ahead > 1 and not store.damaged():
             self._ahead.extend(store.next_run(self.filters, self.next_seq, committed, self.ahead, AHEAD_SIZE))
             if self._ahead:
-                return self._take_new(committed)
+                first = self._ahead.popleft()
+                self.next_seq = first.seq + 1
+                return first, 1
         message = store.next(self.filters, self.next_seq)
-        if (lost := store.damaged()) and (message is None or message.seq > self.next_seq):
+        if (message is None or message.seq > self.next_seq) and (lost := store.damaged()):
             self._report_lost(lost, message.seq if message is not None else committed + 1)
         if message is None:
             self.next_seq = max(self.next_seq, store.last_seq + 1)

@@ -147,13 +147,15 @@ class ConsumerStateWriter:
             return
         self._waiting.append(done)
         self._dirty = True
-        if self._running is None:
-            # Not at once, so that acks that came in the same read share the write.
-            self._timer.at(self._host.clock.now())
+        if self._running is None and len(self._waiting) == 1:
+            # Not at once, so that acks that came in the same turn share the write.
+            self._host.executor.soon(self._begin)
 
     def _begin(self) -> None:
-        if self._running is not None or not self._dirty:
+        if self._running is not None or self._closed or self._broken or not self._dirty:
             return
+        if self._timer.timer is not None:
+            self._timer.clear()
         self._dirty = False
         waiting, self._waiting = self._waiting, []
         self._last = self._host.clock.now()
@@ -172,24 +174,20 @@ class ConsumerStateWriter:
         def finished(error: BaseException | None) -> None:
             if self._running is not commit:
                 return  # closed meanwhile
-            self._end_commit()
+            self._running = self._job = None
+            self._store.finish(commit)
             if error is not None:
                 self._failed(error)
             else:
                 for done in waiting:
                     done()
             if self._waiting:
-                self._timer.at(self._host.clock.now())
+                self._host.executor.soon(self._begin)
             elif self._dirty:
                 self._timer.at(max(self._last + INTERVAL, self._host.clock.now()))
 
         job = self._host.executor.work(commit.run, finished)
         self._job = job if self._running is commit else None
-
-    def _end_commit(self) -> None:
-        commit, self._running, self._job = self._running, None, None
-        if commit is not None:
-            self._store.finish(commit)
 
     def _failed(self, error: BaseException) -> None:
         self._broken = True
@@ -276,5 +274,6 @@ def repair(state: DeliveryState, first_seq: int, last_seq: int) -> list[str]:
             state.forget(seq)
     for seq in [seq for seq in state.redelivered if seq < first_seq]:
         state.recount(seq, 0)
-    state.advance_floor()
+    if lines:  # a sound state keeps its ack floor, which stays below what was given up, as on the reference
+        state.advance_floor()
     return lines

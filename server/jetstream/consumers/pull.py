@@ -2,20 +2,22 @@
 
 Promises: requests are served in turn, one message each (by priority first, for prioritized consumers). An
 oversized or malformed request gets the reference's status line. Nothing is sent here and no clock is read:
-`parse` and `refuse` return values, the queue returns requests, and `PinnedClient` and `overflow_turn` decide
-whether a request of a priority group may have the next message.
+`parse_and_validate` returns values, the queue returns requests, and `PinnedClient` and `overflow_decision`
+decide whether a request of a priority group may have the next message.
 """
+
+from __future__ import annotations
 
 import enum
 import heapq
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ....protocol import duration
 from ....protocol.api.consumer import ConsumerConfig
 from ....protocol.api.messages import PullRequest
 from ....protocol.errors import ApiError
+from ....protocol.lazy_dataclass import dataclass
 from . import statuses
 
 PRIORITIES = 10
@@ -39,7 +41,7 @@ class Pull:
     heartbeat: the interval of heartbeats; 0 for none.
     heartbeat_at: when the next heartbeat is due; 0 for never.
     group: its priority group, "" for none.
-    min_pending, min_ack_pending: see `overflow_turn`; 0 for none.
+    min_pending, min_ack_pending: see `overflow_decision`; 0 for none.
     pin: the pin id that it carries, "" for none.
     priority: 0 (first) to 9; the queue sets it to 0 unless it goes by priority.
     delivered: how many messages it got.
@@ -62,6 +64,25 @@ class Pull:
     delivered: int = 0
     over: bool = False
 
+    @classmethod
+    def of(cls, asked: PullRequest, reply: str, now: int) -> Pull:
+        """Return a request that begins to wait now (ns)."""
+        return cls(
+            reply,
+            now,
+            left=asked.batch,
+            max_bytes=asked.max_bytes,
+            no_wait=asked.no_wait,
+            expires=now + asked.expires if asked.expires else 0,
+            heartbeat=asked.idle_heartbeat,
+            heartbeat_at=now + asked.idle_heartbeat if asked.idle_heartbeat else 0,
+            group=asked.group,
+            min_pending=asked.min_pending,
+            min_ack_pending=asked.min_ack_pending,
+            pin=asked.id,
+            priority=asked.priority,
+        )
+
     def deadline(self) -> int:
         """Return the time of its next heartbeat or of its end, whichever is first; 0 for never."""
         if self.heartbeat_at and (not self.expires or self.heartbeat_at < self.expires):
@@ -69,79 +90,66 @@ class Pull:
         return self.expires
 
 
-def parse(body: bytes, reply: str, now: int) -> Pull:
-    """Read the body of a pull request: empty, a number or JSON. now: ns.
+def parse_and_validate(body: bytes, config: ConsumerConfig) -> tuple[PullRequest, bytes]:
+    """Read the body of a pull request. Return also the status that refuses it, b"" if it is accepted.
+
+    Whether its client is the pinned one is left to the caller.
+    """
+    try:
+        asked = parse(body)
+    except PullError as error:
+        return PullRequest(), statuses.error(400, f"Bad Request - {error}")
+    return asked, _refuse(asked, config)
+
+
+def parse(body: bytes) -> PullRequest:
+    """Read the body of a pull request: empty, a number or JSON.
 
     A body that is none of these is a request for one message, as on the reference. Raises PullError if JSON
     cannot be read, or if the heartbeat is too long.
     """
     text = body.strip()
-    if not text:
-        return Pull(reply, now)
     if text[:1] == b"{":
-        return _from_json(text, reply, now)
+        return _from_json(text)
     try:
-        return Pull(reply, now, left=int(text)) if text.lstrip(b"+-").isdigit() else Pull(reply, now)
+        return PullRequest(batch=int(text) if text.lstrip(b"+-").isdigit() else 1)
     except ValueError:  # for example "+-1"
-        return Pull(reply, now)
+        return PullRequest(batch=1)
 
 
-def _from_json(text: bytes, reply: str, now: int) -> Pull:
+def _from_json(text: bytes) -> PullRequest:
     try:
         asked = PullRequest.parse(text)
     except ApiError as error:
         reason = error.description.removeprefix("invalid JSON: ")
-        # The reference reads these requests with another decoder than API requests, with another error text.
+        # nats-server reads these (server/consumer.go: nextReqFromMsg) with another decoder than API requests,
+        # which has another error text.
         raise PullError(reason.replace("unexpected EOF", "unexpected end of JSON input")) from None
-    heartbeat, expires = max(asked.idle_heartbeat, 0), asked.expires
-    if heartbeat * 2 > expires and heartbeat:
+    asked.idle_heartbeat = max(asked.idle_heartbeat, 0)
+    if asked.idle_heartbeat * 2 > asked.expires and asked.idle_heartbeat:
         raise PullError("heartbeat value too large")
-    return Pull(
-        reply,
-        now,
-        left=asked.batch,
-        max_bytes=asked.max_bytes,
-        no_wait=asked.no_wait,
-        expires=now + expires if expires else 0,
-        heartbeat=heartbeat,
-        heartbeat_at=now + heartbeat if heartbeat else 0,
-        group=asked.group,
-        min_pending=asked.min_pending,
-        min_ack_pending=asked.min_ack_pending,
-        pin=asked.id,
-        priority=asked.priority,
-    )
+    return asked
 
 
-def refuse(pull: Pull, config: ConsumerConfig, pinned: str) -> bytes:
-    """Return the status that refuses this request; b"" if the consumer accepts it.
-
-    pinned: the id of the pinned client, "" for none.
-    """
-    if config.max_batch > 0 and pull.left > config.max_batch:
+def _refuse(asked: PullRequest, config: ConsumerConfig) -> bytes:
+    if config.max_batch > 0 and asked.batch > config.max_batch:
         return statuses.error(409, f"Exceeded MaxRequestBatch of {config.max_batch}")
-    if pull.expires and config.max_expires > 0 and pull.expires - pull.received > config.max_expires:
+    if config.max_expires > 0 and asked.expires > config.max_expires:
         limit = duration.format_go(config.max_expires)
         return statuses.error(409, f"Exceeded MaxRequestExpires of {limit}")
-    if pull.max_bytes > 0 and config.max_bytes > 0 and pull.max_bytes > config.max_bytes:
+    if asked.max_bytes > 0 and config.max_bytes > 0 and asked.max_bytes > config.max_bytes:
         return statuses.error(409, f"Exceeded MaxRequestMaxBytes of {config.max_bytes}")
     policy = config.priority_policy
-    if (pull.min_pending or pull.min_ack_pending) and policy != "overflow":
+    if (asked.min_pending or asked.min_ack_pending) and policy != "overflow":
         return statuses.error(400, "Bad Request - Not a Overflow Priority consumer")
-    if pull.pin and policy != "pinned_client":
+    if asked.id and policy != "pinned_client":
         return statuses.error(400, "Bad Request - Not a Pinned Client Priority consumer")
-    if not 0 <= pull.priority < PRIORITIES:
+    if not 0 <= asked.priority < PRIORITIES:
         return statuses.error(400, "Bad Request - Priority must be between 0 and 9")
-    return b"" if policy == "none" else _refuse_group(pull, config, pinned)
-
-
-def _refuse_group(pull: Pull, config: ConsumerConfig, pinned: str) -> bytes:
-    if not pull.group:
+    if policy != "none" and not asked.group:
         return statuses.error(400, "Bad Request - Priority Group missing")
-    if pull.group not in (config.priority_groups or ()):
+    if policy != "none" and asked.group not in (config.priority_groups or ()):
         return statuses.error(400, "Bad Request - Invalid Priority Group")
-    if pinned and pull.pin and pull.pin != pinned:
-        return statuses.PIN_MISMATCH
     return b""
 
 
@@ -208,19 +216,25 @@ class WaitQueue:
         if head is not None:
             self._lines[head.priority].rotate(-1)
 
-    def served(self, head: Pull) -> None:
-        """Count one message for the head. It leaves if its batch is full; otherwise it moves to the end."""
+    def served(self, head: Pull, now: int) -> None:
+        """Count one message for the head. It leaves if its batch is full; otherwise it moves to the end.
+
+        now: ns; its next heartbeat counts from here.
+        """
         head.left -= 1
         head.delivered += 1
         if head.left <= 0:
             self.remove(head)
             return
-        self.got(head)
+        if head.heartbeat:
+            head.heartbeat_at = now + head.heartbeat
+        if head.no_wait:
+            self.ending[head] = None
         if self.live > 1:
             self._lines[head.priority].rotate(-1)
 
     def got(self, pull: Pull) -> None:
-        """Take note that a request got messages and can get more."""
+        """Take note that a request got a run of messages and can get more."""
         if pull.no_wait:
             self.ending[pull] = None
 
@@ -305,7 +319,7 @@ class PinnedClient:
         """Pin nobody."""
         self.identifier, self.since = "", 0
 
-    def turn(self, pull: Pull) -> PriorityDecision:
+    def decide(self, pull: Pull) -> PriorityDecision:
         """Decide about a request of a pinned_client consumer."""
         if not self.identifier:
             return PriorityDecision.WRONG_PIN if pull.pin else PriorityDecision.PIN
@@ -314,7 +328,7 @@ class PinnedClient:
         return PriorityDecision.WRONG_PIN if pull.pin else PriorityDecision.PASS
 
 
-def overflow_turn(pull: Pull, pending: int, ack_pending: int) -> PriorityDecision:
+def overflow_decision(pull: Pull, pending: int, ack_pending: int) -> PriorityDecision:
     """Decide about a request of an overflow consumer.
 
     It is served if it has no minimum, if `pending` (messages not delivered yet) reaches its min_pending, or

@@ -9,6 +9,7 @@ Promises:
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import islice
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -19,19 +20,24 @@ from ...clock import DeadlineTimer
 from ...slices import ReentrantRunner
 from ..host import serves_level
 from . import statuses
-from .batch_delivery import BatchDelivery
+from .batch_delivery import LEAST, MOST_PULLS, BatchDelivery
 from .delivery_rate import DeliveryRate
-from .pull import PinnedClient, PriorityDecision, Pull, PullError, WaitQueue, overflow_turn, parse, refuse
+from .pull import PinnedClient, PriorityDecision, Pull, WaitQueue, overflow_decision, parse_and_validate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ....protocol.api.consumer import ConsumerConfig
+    from ....protocol.api.messages import PullRequest
+    from ....store.message import StoredMessage
+    from ...accounts.subscription import Message, Publish
     from .delivery_parts import DeliveryParts
 
 BYTES_BUDGET = 4 << 20  # bytes delivered in one run
 AHEAD = 128  # messages read ahead at most
 SLICE = 150  # requests answered or checked in one turn of the loop
+KNOWN = 32  # bodies of requests that are remembered, of at most `KNOWN_SIZE` bytes each
+KNOWN_SIZE = 512
 FULL_CHECK_EVERY = 1_000_000_000  # ns between two checks for clients that are gone while the queue is full
 
 
@@ -52,11 +58,13 @@ class PullDelivery:
         "_clock",
         "_config",
         "_due",
+        "_known",
         "_not_before",
         "_parts",
         "_pin_timer",
         "_runner",
         "_timer",
+        "_turns",
         "_unswept",
         "last_request",
         "pin",
@@ -72,28 +80,32 @@ class PullDelivery:
         self._account = parts.account
         self._clock = clock = parts.host.clock
         self._config = config
+        # What `parse_and_validate` returned, by the bodies of requests, which a client sends again and again.
+        self._known: dict[bytes, tuple[PullRequest, bytes]] = {}
         self.queue = WaitQueue(config.max_waiting, prioritized=config.priority_policy == "prioritized")
         self.pin = PinnedClient()
         self.rate = DeliveryRate(0, None)
         self.last_request = clock.now()
-        self._runner = ReentrantRunner(self._serve, parts.host.deliveries)
+        self._turns = turns = parts.host.deliveries
+        self._runner = ReentrantRunner(self._serve, turns)
         self.run = self._runner.run
         self._timer = DeadlineTimer(clock, self._tick)
         self._due = False
-        self._pin_timer = DeadlineTimer(clock, self._pin_expired)
+        self._pin_timer = DeadlineTimer(clock, partial(self.unpin, "timeout"))
         self._checked_at = 0
         self._not_before = 0
         self._unswept: Iterator[Pull] | None = None
-        self._batch = BatchDelivery(parts) if config.ack_policy == "none" else None
+        self._batch = BatchDelivery(parts)
 
-    @property
-    def ready(self) -> bool:
-        """Whether a request waits for a message."""
-        return self.queue.live > 0
+    def on_append(self, _last_seq: int) -> None:
+        """Deliver new messages if a request waits for them."""
+        if self.queue.live > 0:
+            self.run()
 
     def configure(self, config: ConsumerConfig) -> None:
         """Take over a new configuration."""
         self._config = config
+        self._known.clear()
 
     def used_until(self, now: int, threshold: int) -> int:
         """Return the time of the last request, delivery or ack deadline; see `inactivity.Usage`."""
@@ -107,6 +119,23 @@ class PullDelivery:
 
     # -- requests
 
+    def receive_batch(self, run: list[Publish]) -> None:
+        """Take requests that came together. The result is that of `receive` for each, but for the time.
+
+        When they have taken their share of the turn, the rest is only queued.
+        """
+        until = self._turns.until() if len(run) > 1 else 0.0
+        for _, reply, header_size, size, tail in run:
+            start = len(tail) - 2 - size
+            body_at = start + header_size
+            self.request(tail[body_at:-2], reply.decode("utf-8", "surrogateescape"), tail[start:body_at])
+            if until and perf_counter() >= until:
+                self._runner.later()
+
+    def receive(self, message: Message) -> None:
+        """Take a request."""
+        self.request(message.body, message.reply, message.header)
+
     def request(self, body: bytes, reply: str, header: bytes = b"") -> None:
         """Take a pull request: queue it, or answer it at once with a status. Without reply it is ignored."""
         if not reply:
@@ -114,18 +143,17 @@ class PullDelivery:
         if header and not serves_level(header, KNOWN_API_LEVEL):
             self._send_status(reply, statuses.API_LEVEL)
             return
-        now = self._clock.now()
-        try:
-            pull = parse(body, reply, now)
-        except PullError as error:
-            self._send_status(reply, statuses.error(400, f"Bad Request - {error}"))
-            return
-        refusal = refuse(pull, self._config, self.pin.identifier)
+        asked, refusal = self._known.get(body) or self._judge(body)
         if refusal:
             self._send_status(reply, refusal)
             return
-        if self.pin.identifier and pull.pin == self.pin.identifier:
+        now = self._clock.now()
+        pull = Pull.of(asked, reply, now)
+        if pull.pin and pull.pin == self.pin.identifier:
             self._rest_pin(now)
+        elif pull.pin and self.pin.identifier:
+            self._send_status(reply, statuses.PIN_MISMATCH)
+            return
         if self.queue.live >= self.queue.limit and now - self._checked_at > FULL_CHECK_EVERY:
             self._sweep(now)
         if pull.no_wait and self._answered(pull, now):
@@ -142,6 +170,15 @@ class PullDelivery:
             self.run()
         if self.queue.live and (deadline := pull.deadline()):
             self._timer.at(deadline)
+
+    def _judge(self, body: bytes) -> tuple[PullRequest, bytes]:
+        """Return what `parse_and_validate` returns, and remember it."""
+        parsed = parse_and_validate(body, self._config)
+        if len(body) <= KNOWN_SIZE:
+            if len(self._known) >= KNOWN:
+                self._known.clear()
+            self._known[body] = parsed
+        return parsed
 
     def _answered(self, pull: Pull, now: int) -> bool:
         """Answer a no_wait request that can get nothing; return False if it may wait for its turn."""
@@ -177,9 +214,13 @@ class PullDelivery:
         if queue.live and self._config.pause_until <= now:
             at_end = False
             if now >= self._not_before:
+                number = parts.delivery_state.consumer_seq
                 at_end = self._deliver(now)
-                parts.selector.rest()
-                parts.sender.done()
+                if parts.selector.ahead > 1:
+                    parts.selector.rest()
+                if parts.delivery_state.consumer_seq != number:
+                    parts.sender.flush()
+                    parts.ack_waits.delivered()
             else:
                 self._timer.at(self._not_before)
         due, self._due = self._due, False
@@ -212,61 +253,64 @@ class PullDelivery:
         parts, queue, rate = self._parts, self.queue, self.rate
         selector, sender, stream = parts.selector, parts.sender, parts.stream
         parts.num_pending.grow()
+        policy, tracked = self._config.priority_policy, parts.delivery_state.track
         trusted: set[Pull] = set()  # requests whose client listened when this run checked
-        policy = self._config.priority_policy
-        pinned, in_turn = policy == "pinned_client", policy == "none"
-        tracked, free = parts.delivery_state.track, rate.free
-        head = queue.head()
+        free = rate.free
+        pull = queue.head()
         # Roughly what the waiting requests can take now.
-        selector.ahead = min(head.left * queue.live, AHEAD) if head is not None and free else 1
-        if in_turn and self._batch is not None and self._deliver_run(now):
+        selector.ahead = min(pull.left * queue.live, AHEAD) if pull is not None and free else 1
+        many = min(selector.ahead, parts.num_pending.count) >= LEAST and queue.live <= MOST_PULLS
+        if many and policy == "none" and self._deliver_run(now):
             if queue.live:
                 self._runner.later()
             return not queue.live
-        spent, until = 0, parts.host.deliveries.until()
+        spent, until = 0, 0.0
         while True:  # at least once, so that a machine that is slow for a moment gets on
             taken = selector.take(stream.committed_seq)
             if taken is None:
                 return not parts.delivery_state.stalled
             message, count = taken
             out = sender.trim(message) if sender.headers_only else message
-            ack_subject = sender.ack_subject(message, count)
-            size = sender.size(out, ack_subject)
-            if not free and (wait := rate.delay(message, size, now)):
+            if not free and (wait := rate.delay(message, sender.size(out, count), now)):
                 selector.give_back(message, count)
                 self._not_before = now + wait
                 self._timer.at(self._not_before)
                 return False
-            pull = queue.head()
-            if pull is None or not in_turn or pull.max_bytes or pull not in trusted:
-                pull = self._choose(pull, size, now, trusted)
+            if pull is None or pull.over or queue.live > 1:
+                pull = queue.head()
+            if pull not in trusted or policy != "none" or pull.max_bytes:
+                pull = self._choose(pull, out, count, now, trusted)
                 if pull is None:
                     selector.give_back(message, count)
                     return True
                 trusted.add(pull)
             header = out.header
-            if pinned:
+            if policy == "pinned_client":
                 header = headers.add(header, b"Nats-Pin-Id", self.pin.identifier.encode())
-            if sender.send(out, count, pull.reply, ack_subject, header, now):
-                spent += size
+            if sender.send(out, count, pull.reply, header, now):
                 if not tracked and parts.releases:
                     parts.remove_acked(message.seq)
-                self._served(pull, now)
+                queue.served(pull, now)
+                if pull.max_bytes > 0 and pull.left <= 0:
+                    self._completed(pull)
                 if not queue.live:
                     return True
             else:
                 selector.give_back(message, count)
                 queue.drop_head()
                 trusted.clear()
+            spent += len(out.header) + len(out.body)
+            until = until or self._turns.until()
             if spent > BYTES_BUDGET or perf_counter() >= until:
                 self._runner.later()
                 return False
 
     def _deliver_run(self, now: int) -> bool:
         """Deliver many messages at once, if that is possible now; return whether it was."""
-        parts, queue, batch = self._parts, self.queue, self._batch
-        plain = self.rate.free and not parts.sender.headers_only and not parts.releases
-        if batch is None or not plain or not batch.serve(pulls := list(queue), now):
+        parts, queue = self._parts, self.queue
+        if parts.sender.headers_only or not (parts.delivery_state.track or not parts.releases):
+            return False
+        if not self._batch.serve(pulls := list(queue), now):
             return False
         for pull in pulls:
             if pull.left > 0:
@@ -274,51 +318,47 @@ class PullDelivery:
                 continue
             queue.remove(pull)
             if pull.max_bytes > 0:
-                self._send_status(
-                    pull.reply, statuses.with_pending(statuses.BATCH_COMPLETED, 0, pull.max_bytes)
-                )
+                self._completed(pull)
         return True
 
-    def _served(self, pull: Pull, now: int) -> None:
-        self.queue.served(pull)
-        if pull.left > 0:
-            if pull.heartbeat:
-                pull.heartbeat_at = now + pull.heartbeat
-        elif pull.max_bytes > 0:
-            self._send_status(
-                pull.reply, statuses.with_pending(statuses.BATCH_COMPLETED, pull.left, pull.max_bytes)
-            )
+    def _completed(self, pull: Pull) -> None:
+        """Tell a client with a limit of bytes that it got all the messages that it asked for."""
+        status = statuses.with_pending(statuses.BATCH_COMPLETED, pull.left, pull.max_bytes)
+        self._send_status(pull.reply, status)
 
-    def _choose(self, head: Pull | None, size: int, now: int, trusted: set[Pull]) -> Pull | None:
-        """Return the request that gets the next message, of `size` bytes; None if no request can have it.
+    def _choose(
+        self, head: Pull | None, message: StoredMessage, count: int, now: int, trusted: set[Pull]
+    ) -> Pull | None:
+        """Return the request that gets delivery `count` of this message; None if no request can have it.
 
         head: the head of the queue. Requests that are over, or too small for it, are refused on the way.
         """
-        queue = self.queue
-        policy, client = self._config.priority_policy, self._parts.sender.client
+        queue, sender = self.queue, self._parts.sender
+        policy = self._config.priority_policy
         passed = 0
         while (pull := head or queue.head()) is not None:
             head = None
             if pull.expires and now >= pull.expires:
                 self._refuse(pull, statuses.REQUEST_TIMEOUT)
                 continue
-            turn = PriorityDecision.SERVE if policy == "none" else self._turn(pull, policy)
-            if turn is PriorityDecision.WRONG_PIN:
+            decision = PriorityDecision.SERVE if policy == "none" else self._decide(pull, policy)
+            if decision is PriorityDecision.WRONG_PIN:
                 self._refuse(pull, statuses.WRONG_PIN)
                 continue
-            if turn is PriorityDecision.PASS:
+            if decision is PriorityDecision.PASS:
                 queue.cycle()
                 passed += 1
                 if passed >= queue.live:
                     return None
                 continue
-            if pull.max_bytes > 0 and size > pull.max_bytes:
+            size = sender.size(message, count) if pull.max_bytes > 0 else 0
+            if size > pull.max_bytes > 0:
                 self._refuse(pull, statuses.MAX_BYTES)
                 continue
-            if pull not in trusted and not client(pull.reply) and not self._account.has_interest(pull.reply):
+            if not (pull in trusted or sender.client(pull.reply) or self._account.has_interest(pull.reply)):
                 queue.drop_head()
                 continue
-            if turn is PriorityDecision.PIN:
+            if decision is PriorityDecision.PIN:
                 self._pin(pull, now)
             if pull.max_bytes > 0:
                 pull.max_bytes -= size
@@ -327,12 +367,12 @@ class PullDelivery:
             return pull
         return None
 
-    def _turn(self, pull: Pull, policy: str) -> PriorityDecision:
+    def _decide(self, pull: Pull, policy: str) -> PriorityDecision:
         if policy == "pinned_client":
-            return self.pin.turn(pull)
+            return self.pin.decide(pull)
         if policy == "overflow":
             parts = self._parts
-            return overflow_turn(pull, parts.num_pending.count, parts.delivery_state.outstanding)
+            return overflow_decision(pull, parts.num_pending.count, parts.delivery_state.outstanding)
         return PriorityDecision.SERVE
 
     # -- the end of requests
@@ -364,7 +404,7 @@ class PullDelivery:
             )
             pull.heartbeat_at = now + pull.heartbeat
             queue.watch(pull)
-        self._parts.host.deliveries.soon(self._tick)
+        self._turns.soon(self._tick)
 
     def _is_over(self, pull: Pull, now: int) -> bool:
         """Remove a request whose time is over, or that nobody listens for; return whether it was removed."""
@@ -392,7 +432,7 @@ class PullDelivery:
             looked += 1
             self._is_over(pull, now)
         if looked == SLICE:
-            self._parts.host.deliveries.soon(self._sweep_on)
+            self._turns.soon(self._sweep_on)
         else:
             self._unswept = None
 
@@ -414,13 +454,13 @@ class PullDelivery:
         leaving = [pull.reply for pull in self.queue]
         self.queue = WaitQueue(self.queue.limit, prioritized=self.queue.prioritized)
 
-        def tell(first: int) -> None:
+        def report(first: int) -> None:
             for reply in leaving[first : first + SLICE]:
                 self._send_status(reply, status)
             if first + SLICE < len(leaving):
-                self._parts.host.deliveries.soon(lambda: tell(first + SLICE))
+                self._turns.soon(lambda: report(first + SLICE))
 
-        tell(0)
+        report(0)
 
     # -- the pinned client
 
@@ -432,9 +472,6 @@ class PullDelivery:
 
     def _rest_pin(self, now: int) -> None:
         self._pin_timer.again(now + self._config.priority_timeout)
-
-    def _pin_expired(self) -> None:
-        self.unpin("timeout")
 
     def unpin(self, reason: str) -> None:
         """Unpin the client, so that another one can be pinned. reason: "timeout" or "admin"."""

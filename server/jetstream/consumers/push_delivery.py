@@ -134,10 +134,10 @@ class PushDelivery:
         self._heartbeat = DeadlineTimer(clock, self._beat)
         self._not_before = 0
 
-    @property
-    def ready(self) -> bool:
-        """Whether somebody listens."""
-        return self.bound
+    def on_append(self, _last_seq: int) -> None:
+        """Deliver new messages if somebody listens."""
+        if self.bound:
+            self.run()
 
     def used_until(self, _now: int, _threshold: int) -> int:
         """Return 0, as only `bound` counts; see `inactivity.Usage`."""
@@ -147,7 +147,11 @@ class PushDelivery:
         """Take over a new configuration. A new deliver subject takes effect with `listen`."""
         self._config = config
 
-    def request(self, _body: bytes, reply: str, _header: bytes = b"") -> None:
+    def receive(self, message: Message) -> None:
+        """Refuse a pull request."""
+        self.request(message.body, message.reply)
+
+    def request(self, _body: bytes, reply: str) -> None:
         """Refuse a pull request with a status."""
         if reply:
             self._account.publish(reply, header=statuses.PUSH_BASED)
@@ -161,12 +165,12 @@ class PushDelivery:
         self._watch = self._account.watch_interest(self._changed, self._subject)
         if self._config.idle_heartbeat:
             self._rest()
-        self._look()
+        self._check_interest()
 
     def _changed(self, _change: InterestChange) -> None:
-        self._look()
+        self._check_interest()
 
-    def _look(self) -> None:
+    def _check_interest(self) -> None:
         """Check whether somebody listens now, and begin or stop to deliver."""
         bound = self._has_listener()
         if bound == self.bound:
@@ -204,34 +208,37 @@ class PushDelivery:
             self._timer.at(self._not_before)
             return
         selector, sender, stream = parts.selector, parts.sender, parts.stream
-        tracked = parts.delivery_state.track
+        delivery_state, free = parts.delivery_state, rate.free
+        number, tracked = delivery_state.consumer_seq, delivery_state.track
         parts.num_pending.grow()
-        spent, until = 0, parts.host.deliveries.until()
+        spent, until = 0, 0.0
         while True:
             if (flow is not None and flow.full()) or (taken := selector.take(stream.committed_seq)) is None:
                 break
             message, count = taken
             out = sender.trim(message) if sender.headers_only else message
-            ack_subject = sender.ack_subject(message, count)
-            size = sender.size(out, ack_subject)
-            if not rate.free and (wait := rate.delay(message, size, now)):
+            size = len(out.header) + len(out.body) if free and flow is None else sender.size(out, count)
+            if not free and (wait := rate.delay(message, size, now)):
                 selector.give_back(message, count)
                 self._not_before = now + wait
                 self._timer.at(self._not_before)
                 break
-            if not sender.send(out, count, self._subject, ack_subject, out.header, now):
+            if not sender.send(out, count, self._subject, out.header, now):
                 selector.give_back(message, count)
-                self._look()
+                self._check_interest()
                 break
             if not tracked and parts.releases:
                 parts.remove_acked(message.seq)
             spent += size
             if flow is not None and self._wants_answer(flow, size + len(self._subject)):
                 self._ask(flow)
+            until = until or parts.host.deliveries.until()
             if spent > BYTES_BUDGET or perf_counter() >= until:
                 self._runner.later()
                 break
-        sender.done()
+        if delivery_state.consumer_seq != number:
+            sender.flush()
+            parts.ack_waits.delivered()
 
     # -- flow control
 

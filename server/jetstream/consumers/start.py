@@ -1,6 +1,7 @@
 """Where a new consumer begins to read: its deliver policy, applied to what the stream holds now."""
 
 from ....protocol.api.consumer import ConsumerConfig
+from ....protocol.errors import api_error
 from ....store.sequences import Sequences
 from ....store.stream import StreamStore
 from .message_selector import StartPosition
@@ -42,3 +43,18 @@ def choose(
     else:
         wanted = first
     return StartPosition(max(min(wanted, last + 1), first), [])
+
+
+def check_reset(config: ConsumerConfig, store: StreamStore, seq: int) -> None:
+    """Raise ApiError 10204 if the deliver policy does not allow the consumer to start over at `seq`."""
+    policy = config.deliver_policy
+    reason = ""
+    if policy == "by_start_sequence":
+        reason = "below start seq" if seq < config.opt_start_seq else ""
+    elif config.opt_start_time is not None:
+        first = store.seq_at(config.opt_start_time)
+        reason = "below start time" if seq < first else ""
+    elif policy != "all":
+        reason = "not allowed"
+    if reason:
+        raise api_error("JSConsumerInvalidResetErr", err=reason)

@@ -104,7 +104,7 @@ def _put_server(state: MetaState, command: PutServer) -> Effects:
 def _waited_for(state: MetaState, server: str) -> Effects:
     """Let streams that waited for this holder go on without the peers that were removed meanwhile."""
     effects: Effects = []
-    for stream in list(state.held_by(server)):
+    for stream in list(state.assigned_to(server)):
         absent = [peer for peer in stream.peers if peer not in state.servers]
         if absent and has_holder(state, stream):
             after = stream
@@ -123,7 +123,7 @@ def _replace_server(state: MetaState, command: ReplaceServer) -> Effects:
         state.servers.pop(old, None)
         state.retired.add(old)
         effects.append(ServerReplaced(old, server))
-        for stream in list(state.held_by(old)):
+        for stream in list(state.assigned_to(old)):
             effects.append(_changed(state, stream, with_new_incarnation(stream, old, server.id, state.index)))
     if not effects:
         return _put_server(state, PutServer(server))
@@ -137,7 +137,7 @@ def _remove_server(state: MetaState, command: RemoveServer) -> Effects:
         return _refused("JSClusterServerNotMemberErr")
     moves = {(move.account, move.stream): move for move in command.moves}
     effects: Effects = [ServerRemoved(server)]
-    for stream in list(state.held_by(server.id)):
+    for stream in list(state.assigned_to(server.id)):
         after = without(state, stream, server.id, moves.get((stream.account, stream.name)))
         if after is not None:
             effects.append(_changed(state, stream, after))

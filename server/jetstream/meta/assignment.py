@@ -13,8 +13,10 @@ Invariants, kept by `apply`:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
+
+from ....protocol.lazy_dataclass import dataclass
 
 Document = dict[str, Any]
 _MEMBERS = ("peers", "seeds", "holders", "leaving")

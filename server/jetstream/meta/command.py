@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any
 
+from ....protocol.lazy_dataclass import dataclass
 from .assignment import Document
 from .node_info import NodeInfo
 from .state import Read

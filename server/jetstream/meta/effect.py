@@ -5,9 +5,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ....protocol.errors import ApiError
+from ....protocol.lazy_dataclass import dataclass
 from .assignment import ConsumerAssignment, StreamAssignment
 from .node_info import NodeInfo
 

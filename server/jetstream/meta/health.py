@@ -6,7 +6,7 @@ data.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ....protocol.lazy_dataclass import dataclass
 
 HOPELESS = (
     "no server has the stream whole, so that nobody serves it; what was damaged is kept: put a copy of one "

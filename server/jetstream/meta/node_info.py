@@ -7,8 +7,9 @@ of the others' reports, and only the proposer of a command uses it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from ....protocol.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,18 @@ Promises:
 - Servers that are online are preferred, then (for replicated streams) those that hold fewer replicated
   streams, then those with more room, then those with fewer streams.
 
-Source: JetStream clustering, placement; the texts of the reasons are those of error 10005.
+Source: nats-server's server/jetstream_cluster.go: selectPeerGroup; the texts of the reasons are those of
+error 10005.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from random import Random
 
 from ....protocol.errors import ApiError, api_error
+from ....protocol.lazy_dataclass import dataclass
 from .assignment import StreamAssignment
 from .node_info import UNSEEN, NodeInfo, NodeStatus
 from .state import MetaState

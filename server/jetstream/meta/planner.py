@@ -10,11 +10,11 @@ Promises:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from random import Random
 
 from ....protocol.errors import ApiError, api_error
 from ....protocol.identifier import new_id
+from ....protocol.lazy_dataclass import dataclass
 from ....protocol.subject_tree import TooEntangled
 from .assignment import Document, StreamAssignment
 from .command import (
@@ -44,7 +44,7 @@ NAME_LENGTH = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Requester:
+class ApiClient:
     """The client that sent a request.
 
     info: what is stored about the client with what it creates.
@@ -76,7 +76,7 @@ class MetaPlanner:
         self,
         view: AccountView,
         config: Document,
-        requester: Requester,
+        requester: ApiClient,
         created: int,
         tier_limits: TierLimits = UNLIMITED,
     ) -> CreateStream:
@@ -115,7 +115,7 @@ class MetaPlanner:
         self,
         view: AccountView,
         config: Document,
-        requester: Requester,
+        requester: ApiClient,
         tier_limits: TierLimits = UNLIMITED,
         *,
         leader: str = "",
@@ -233,7 +233,7 @@ class MetaPlanner:
             raise api_error("JSClusterServerNotMemberErr")
         moves = [
             self._replacement(stream, found.id)
-            for stream in self.state.held_by(found.id)
+            for stream in self.state.assigned_to(found.id)
             if found.id in stream.peers
         ]
         return RemoveServer(found.id, tuple(move for move in moves if move is not None))
@@ -296,7 +296,7 @@ class MetaPlanner:
         view: AccountView,
         stream_name: str,
         config: Document,
-        requester: Requester,
+        requester: ApiClient,
         created: int,
         *,
         action: str = "",

@@ -11,8 +11,8 @@ Promises:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from ....protocol.lazy_dataclass import dataclass
 from ....raft import Members
 from .assignment import ConsumerAssignment, StreamAssignment
 from .effect import (
@@ -148,13 +148,13 @@ def catch_up(before: MetaState, after: MetaState, me: str) -> Iterator[Reconcile
     """
     if me not in after.servers:
         return
-    for old in before.held_by(me):
+    for old in before.assigned_to(me):
         new = after.stream(old.account, old.name)
         if new is None or new.created != old.created:
             yield CloseReplica(old, gone=True)
         elif not _is_ours(new, old, me):
             yield CloseReplica(new, gone=False)
-    for new in after.held_by(me):
+    for new in after.assigned_to(me):
         known = before.stream(new.account, new.name)
         if known is None or me not in known.members or not _is_ours(new, known, me):
             yield from _open(after, new, me, lost=_is_left_alone(new, me))
@@ -243,7 +243,7 @@ def at_start(
             yield DeleteReplica(account, name)
         else:
             yield OrphanStream(account, name)
-    for stream in state.held_by(me):
+    for stream in state.assigned_to(me):
         here = on_disk.get((stream.account, stream.name))
         if here is None or not _is_ours(stream, here, me):
             lost = (me in stream.holders and not stream.seeds) or _is_left_alone(stream, me)

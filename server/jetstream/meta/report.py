@@ -2,16 +2,18 @@
 
 The functions work on what was decided (`MetaState`) and on what the group's member here sees (`GroupView`,
 plain data), so that they serve both a group that runs here and one that is known only by its assignment.
-Source: JetStream API, `cluster` of stream and consumer info, `meta_cluster` of jsz.
+
+Source: nats-server's server/jetstream_cluster.go: clusterInfo; server/monitor.go: Jsz, for `meta_cluster`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from ....protocol.api.cluster import ClusterInfo, DesiredCluster, PeerInfo
+from ....protocol.lazy_dataclass import dataclass
 from ....protocol.timestamp import format_rfc3339
 from .assignment import StreamAssignment
 from .node_info import UNSEEN, NodeStatus, node_of

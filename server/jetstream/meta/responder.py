@@ -1,7 +1,7 @@
 """Who responds: what one server does with an API request that it received, by the request's rule.
 
-All servers subscribe to the API and so every server receives every request; nothing is forwarded, and each
-server decides alone.
+All servers subscribe to the API, so almost every request reaches every server, and each server decides alone.
+The few requests that the meta leader may miss are forwarded to it (`api/cluster/router.py`).
 
 Promises:
 - While there are leaders, exactly one server answers.
@@ -9,18 +9,20 @@ Promises:
 - A server that can only suspect that nobody else answers (`LATER`) waits DELAY first, and its answer has no
   effect if another one came before.
 
-Source: JetStream API, who answers in a cluster.
+Source: nats-server's server/jetstream_api.go: what each handler does in a cluster, such as
+`jsStreamInfoRequest` and `jsConsumerInfoRequest`.
 """
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from ....protocol.errors import ApiError, api_error
+from ....protocol.lazy_dataclass import dataclass
 from .assignment import StreamAssignment
 from .node_info import UNSEEN, NodeStatus
+from .responder_rule import ResponderRule
 
 DELAY = 500_000_000  # ns that a LATER answer waits
 PATIENCE = 10_000_000_000  # ns without a leader after which a group counts as leaderless
@@ -53,18 +55,6 @@ class StreamRole(enum.Enum):
     LEADER = enum.auto()
     LEADERLESS = enum.auto()
     OFFLINE = enum.auto()
-
-
-class ResponderRule(enum.Enum):
-    """Which server a request is for. Each request's rule is in the tables of the API, see `api.table`."""
-
-    META = enum.auto()  # the meta leader
-    STREAM = enum.auto()  # the stream's leader
-    STREAM_INFO = enum.auto()  # as STREAM, but members of a leaderless group answer with what they know
-    CONSUMER = enum.auto()  # the leader of the consumer's stream
-    CONSUMER_INFO = enum.auto()  # as CONSUMER, but a member that should lead answers with what it knows
-    SYSTEM = enum.auto()  # the meta leader, and only in the system account
-    EVERYBODY = enum.auto()  # all servers, and only in the system account
 
 
 class ResponderAction(enum.Enum):

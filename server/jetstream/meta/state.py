@@ -7,8 +7,9 @@ values: one that was read does not change afterwards.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ....protocol.lazy_dataclass import dataclass
 from ....protocol.subject_tree import SubjectOwners
 from .assignment import ConsumerAssignment, Document, StreamAssignment
 from .node_info import NodeInfo, node_of
@@ -53,7 +54,7 @@ class MetaState:
         for account in sorted(self.streams):
             yield from self.of_account(account)
 
-    def held_by(self, member: str) -> Iterator[StreamAssignment]:
+    def assigned_to(self, member: str) -> Iterator[StreamAssignment]:
         """Return the streams that have this member, also those that it is leaving."""
         return (stream for stream in self.every_stream() if member in stream.members)
 

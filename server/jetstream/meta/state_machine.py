@@ -30,7 +30,7 @@ class MetaStateMachine:
     leading: whether this server leads, and keeps the outcomes of proposals.
     """
 
-    applied = 0  # the state is kept by snapshots and the log only
+    durable_index = 0  # the state is kept by snapshots and the log only
 
     def __init__(
         self, me: str, do: Callable[[ReconcileAction], None], notify: Callable[[Effect], None]
@@ -57,7 +57,7 @@ class MetaStateMachine:
                     self._follow(effect)
         self.state.index = max(self.state.index, upto)
 
-    def take(self) -> tuple[int, bytes] | None:
+    def snapshot(self) -> tuple[int, bytes] | None:
         """Return a snapshot of what is applied, (index, bytes)."""
         return self.state.index, take(self.state)
 

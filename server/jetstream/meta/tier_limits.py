@@ -9,9 +9,10 @@ numbers. Source for what counts how: JetStream API, account tiers.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from ....protocol.errors import ApiError, api_error
+from ....protocol.lazy_dataclass import dataclass
 from .assignment import ConsumerAssignment, Document, StreamAssignment
 
 

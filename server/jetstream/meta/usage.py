@@ -1,8 +1,9 @@
 """Usage: what an account uses over the whole cluster, from the reports of the servers.
 
 Each server reports from time to time how many bytes its replicas use, by account and tier. The meta leader
-answers INFO with the sum, and counts streams, consumers and reservations itself. Source: JetStream API,
-account info.
+answers INFO with the sum, and counts streams, consumers and reservations itself.
+
+Source: nats-server's server/jetstream.go: sendClusterUsageUpdate, JetStreamUsage.
 """
 
 from __future__ import annotations

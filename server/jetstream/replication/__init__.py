@@ -1,5 +1,6 @@
 """Replicated streams: the core of a stream, driven by the log of a Raft group."""
 
-from .replica import Replica, ReplicaError, ReplicaLog, ReplicaOwner
+from .leader_proposals import ReplicaLog
+from .replica import Replica, ReplicaError, ReplicaOwner
 
 __all__ = ["Replica", "ReplicaError", "ReplicaLog", "ReplicaOwner"]

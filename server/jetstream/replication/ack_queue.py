@@ -2,7 +2,7 @@
 applied.
 
 It promises the same order of answers as a commit to the server's own disk. A follower answers nobody:
-messages are sent through the stream, and only the stream of the leader publishes them.
+messages are sent through the stream's output, and only that of the leader publishes them.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ....store.stream import StreamStore
     from ...task_executor import Done, TaskExecutor
-    from ..streams.commit import Answer, Send
+    from ..streams.commit import Answer
+    from ..streams.output import StreamOutput
 
 
 class AppliedAckQueue:
@@ -21,14 +23,16 @@ class AppliedAckQueue:
     def __init__(
         self,
         executor: TaskExecutor,
-        send: Send,
-        answer: Callable[[list[Answer]], object],
-        applied: Callable[[], None],
+        store: StreamStore,
+        output: StreamOutput,
+        committed: Callable[[int], None],
     ) -> None:
+        """committed: is called with the sequence up to which messages are safe."""
         self._executor = executor
-        self._send = send
-        self._answer = answer
-        self._applied = applied
+        self._store = store
+        self._send = output.send
+        self._answer = output.send_each
+        self._committed = committed
         self._waiting: list[Done] = []
         self.answers: list[Answer] = []
         self.republish: list[tuple[str, bytes, bytes]] = []
@@ -52,7 +56,7 @@ class AppliedAckQueue:
             self._send(subject, header, body)
         if answers:
             self._answer(answers)
-        self._applied()
+        self._committed(self._store.last_seq)
         for done in waiting:
             done(self.error)
 

@@ -12,7 +12,8 @@ Promises:
   one step.
 - The receiver does no I/O of its own: it takes and returns bytes.
 
-`CatchupRequests` carries questions and answers between the members of one group, as letters of the transport.
+`CatchupRequests` carries questions and answers between the members of one group, as messages of the group's
+application (`RaftTransport.send_application`).
 
 Promises:
 - One question is open at a time. A question without an answer is asked again, of another member.
@@ -28,11 +29,11 @@ from __future__ import annotations
 import zlib
 from array import array
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import takewhile
 from struct import Struct, error
 from typing import TYPE_CHECKING
 
+from ....protocol.lazy_dataclass import dataclass
 from ....store import record
 from ....store.errors import StoreError
 from ....store.stream import StreamStore
@@ -249,12 +250,12 @@ class CatchupRequests:
         self._wholes: dict[str, int] = {}  # node -> the tick at which it last answered that it is whole
 
     def start(self) -> None:
-        """Begin to receive letters from the other members."""
-        self._transport.correspond(self._group, self._receive)
+        """Begin to receive messages from the other members."""
+        self._transport.subscribe_application(self._group, self._receive)
 
     def stop(self) -> None:
-        """Receive no more letters, and drop the open question."""
-        self._transport.end_correspondence(self._group)
+        """Receive no more messages, and drop the open question."""
+        self._transport.unsubscribe_application(self._group)
         self._question = b""
 
     def ask(self, question: bytes, *, another: bool = False) -> None:
@@ -286,7 +287,7 @@ class CatchupRequests:
         """Return whether a node answered lately that it lacks nothing; if it did not, ask it."""
         if self._now - self._wholes.get(node, -HOLDS) < HOLDS:
             return True
-        self._transport.write(self._group, node, _INQUIRY)
+        self._transport.send_application(self._group, node, _INQUIRY)
         return False
 
     def tick(self) -> None:
@@ -296,10 +297,10 @@ class CatchupRequests:
             return
         self._waited += 1
         if self._waited >= AGAIN or not self._peer or self._peer in self._refused:
-            self._turn()
+            self._choose_peer()
             self._send()
 
-    def _turn(self) -> None:
+    def _choose_peer(self) -> None:
         """Choose the next member to ask."""
         peers = self._peers()
         at = peers.index(self._peer) + 1 if self._peer in peers else 0
@@ -308,21 +309,21 @@ class CatchupRequests:
     def _send(self) -> None:
         self._waited = 0
         if not self._peer:
-            self._turn()
+            self._choose_peer()
         if self._peer:
-            self._transport.write(self._group, self._peer, _QUESTION + self._question)
+            self._transport.send_application(self._group, self._peer, _QUESTION + self._question)
 
-    def _receive(self, node: str, letter: bytes) -> None:
-        kind, body = letter[:1], letter[1:]
+    def _receive(self, node: str, message: bytes) -> None:
+        kind, body = message[:1], message[1:]
         if kind == _QUESTION:
             try:
                 reply = _REPLY + self._answer(body)
             except CatchupSenderError as refusal:
                 reply = _REFUSAL + str(refusal).encode()
-            self._transport.write(self._group, node, reply)
+            self._transport.send_application(self._group, node, reply)
         elif kind == _INQUIRY:
             if self._whole():
-                self._transport.write(self._group, node, _WHOLE)
+                self._transport.send_application(self._group, node, _WHOLE)
         elif kind == _WHOLE:
             self._wholes[node] = self._now
         elif kind == _REFUSAL and node == self._peer:

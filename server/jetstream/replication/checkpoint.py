@@ -69,7 +69,7 @@ class Checkpoint:
             return
         if self._grown >= MOST:
             self.begin()
-        elif not self._timer.pending:
+        elif self._timer.timer is None:
             self._timer.at(self._clock.now() + REST + self._rest)
 
     @property

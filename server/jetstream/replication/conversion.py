@@ -5,8 +5,8 @@ Promises:
 - After `scale_up` the store's note durably marks the store as a replica's, as of index 0; after `scale_down`
   it does not.
 - Both functions block for a commit.
-- A server that joins a group that was bootstrapped over messages is not a founder: its `Replica` is made with
-  `joining`.
+- A server that joins a group that was bootstrapped over messages is not a founder: its `Replica` is filled
+  from another one (`Replica.join`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def scale_up(stream: Stream[Consumer], group: str = "") -> StreamStore:
     Blocks for a commit. Raises OSError, StoreError.
     """
     consumer_states = []
-    for consumer in stream.public_consumers():
+    for consumer in stream.consumers.public():
         consumer_state = ReplicatedConsumerState(consumer.name, consumer.created, consumer.config)
         consumer_state.state = consumer.delivery_state.state()
         consumer_state.delivered_at, consumer_state.acked_at = consumer.last_active

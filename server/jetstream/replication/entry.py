@@ -37,7 +37,7 @@ class StreamEntryError(ValueError):
 
 
 class Publishes(NamedTuple):
-    """Store messages that came together, as `Ingest.read` takes them."""
+    """Store messages that came together, as `Ingest.receive_batch` takes them."""
 
     time: int
     run: list[Publish]

@@ -64,14 +64,14 @@ class GroupPeers:
         self._node = node
 
     @property
-    def founds(self) -> bool:
+    def may_bootstrap(self) -> bool:
         """Whether this server may bootstrap a group, with what it has."""
         return self._view.me in self._view.assignment.seeds
 
     def expected(self) -> BootstrapExpect:
         """Return who bootstraps the group: only the seeds, and only with what they have."""
         assignment = self._view.assignment
-        if not self.founds or assignment.group != self._group:
+        if not self.may_bootstrap or assignment.group != self._group:
             return BootstrapExpect()
         nodes = frozenset(map(node_of, assignment.seeds))
         return BootstrapExpect(nodes=nodes, alone=len(nodes) == 1, chosen=True)

@@ -75,6 +75,10 @@ class LogClock:
             return _NONE
         return time.real.call_later(max(time.at + delay - time.real.now(), 0), self._due)
 
+    def soon(self, callback: Callable[[], None]) -> Timer:
+        """Call `due` as soon as the log's time is the present, as `call_later` does."""
+        return self.call_later(0, callback)
+
 
 class DeterministicRandom:
     """Random numbers that follow from an entry's index, and how many were drawn for it before."""

@@ -187,7 +187,7 @@ class ReplicaOpener:
 class FailedReplica:
     """Takes the place of a replica that could not be opened: its group ends with the first entry."""
 
-    applied = 0
+    durable_index = 0
 
     def __init__(self, why: str) -> None:
         self._why = why
@@ -196,7 +196,7 @@ class FailedReplica:
         """Raise StoreError."""
         raise StoreError(self._why)
 
-    def take(self) -> tuple[int, bytes] | None:
+    def snapshot(self) -> tuple[int, bytes] | None:
         """Return None: there is never a snapshot."""
         return None
 

@@ -4,7 +4,7 @@
 
 Promises:
 - Messages are proposed in order, many in one entry, with one entry under way at a time.
-- A callback given to `after` is called when everything that came before it is agreed on.
+- A callback given to `when_safe` is called when everything that came before it is agreed on.
 - When an entry is refused or lost, its origin starts over from the offset that the replicas agree on, and the
   messages that came after it are dropped.
 
@@ -22,26 +22,30 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ....protocol.errors import ApiError, api_error
-from .entry import MirroredMsgs, Order, Outcome, Purge, SourcedMsgs
+from .entry import ForgetSource, MirroredMsgs, Order, Outcome, Purge, Skip, SourcedMsgs
 
 if TYPE_CHECKING:
     from ....store.stream import StreamStore
     from ...task_executor import Done, TaskExecutor
-    from ..streams.core import Ordered
+    from ..streams.origin_consumer import Origin
+    from ..streams.removal import RemovalOutcome
     from .log_time import LogTime
 
 Refused = Callable[[ApiError | None], None]
 
 
 class SourceProposals:
-    """The proposals of one stream's mirror or sources.
+    """The proposals of one stream's mirror or sources: the `SourceTarget` of its leader.
 
     now: returns the time (ns) of an entry that is proposed now.
     order: has an entry agreed on.
     """
 
-    def __init__(self, executor: TaskExecutor, now: Callable[[], int], order: Order) -> None:
+    def __init__(
+        self, executor: TaskExecutor, store: StreamStore, now: Callable[[], int], order: Order
+    ) -> None:
         self._executor = executor
+        self._store = store
         self._now = now
         self._order = order
         self._messages: list[Any] = []
@@ -50,7 +54,38 @@ class SourceProposals:
         self._kind: type[MirroredMsgs] | type[SourcedMsgs] = MirroredMsgs
         self._running = self._scheduled = False
 
-    def add(self, kind: type[MirroredMsgs] | type[SourcedMsgs], message: Any, refused: Refused) -> None:
+    def mirror(
+        self, origin: Origin, sequence: int, subject: str, header: bytes, body: bytes, time: int
+    ) -> None:
+        """Propose a message of the mirror's origin."""
+        self._add(MirroredMsgs, (sequence, time, subject, header, body), origin.refused)
+
+    def copy(self, origin: Origin, sequence: int, subject: str, header: bytes, body: bytes) -> None:
+        """Propose a message of a source."""
+        message = (origin.index, origin.identity, sequence, subject, header, body)
+        self._add(SourcedMsgs, message, origin.refused)
+
+    def skip_to(self, sequence: int) -> None:
+        """Propose to skip the sequences up to `sequence`."""
+
+        def propose(error: BaseException | None) -> None:
+            if error is not None or self._store.last_seq >= sequence:
+                return
+            if self._store.messages == 0:
+                self._order(Purge(self._now(), "", sequence + 1, 0), _nothing)
+            else:
+                self._order(Skip(self._now(), sequence), _nothing)
+
+        self.when_safe(propose)  # after the messages that an earlier attempt brought
+
+    def reset_source(self, index: str) -> None:
+        """Propose to forget how far a source was read."""
+        self._order(ForgetSource(self._now(), index), _nothing)
+
+    def save_offsets(self) -> None:
+        """Do nothing: offsets are part of the replica's state."""
+
+    def _add(self, kind: type[MirroredMsgs] | type[SourcedMsgs], message: Any, refused: Refused) -> None:
         """Add a message for the next entry; `refused` is called if it is not stored."""
         self._kind = kind
         self._messages.append(message)
@@ -58,7 +93,7 @@ class SourceProposals:
             self._origins.append(refused)
         self._schedule()
 
-    def after(self, done: Done) -> None:
+    def when_safe(self, done: Done) -> None:
         """Call `done` once all that came so far is agreed on, or with an error if it is not."""
         self._waiting.append(done)
         self._schedule()
@@ -113,7 +148,12 @@ class PurgeProposals:
     __slots__ = ("_done", "_order", "_purged", "_store", "_time", "_wanted")
 
     def __init__(
-        self, store: StreamStore, time: LogTime, order: Order, done: Callable[[Ordered], None], wanted: Purge
+        self,
+        store: StreamStore,
+        time: LogTime,
+        order: Order,
+        done: Callable[[RemovalOutcome], None],
+        wanted: Purge,
     ) -> None:
         self._store = store
         self._time = time
@@ -141,3 +181,7 @@ class PurgeProposals:
             self.propose()
         else:
             self._done(api_error("JSClusterNotAvailErr"))
+
+
+def _nothing(_: object) -> None:
+    """Do nothing: an origin whose proposal was lost starts over by itself."""

@@ -1,25 +1,27 @@
 """Replica: one server's copy of a stream, as the state machine of its Raft group.
 
-A replica is current (entries are applied as they come) or catching up: the log's entries do not lead on from
-what is here, and wait while messages and state come from another replica, see `catchup`. Promises: at a
-start, `applied` is what the disk holds for certain. An entry's answer is sent once, by the leader that
-applied it. A damaged replica does not go on (`failure`). An entry that is applied in part is never on the
-disk, nor in the state that another replica gets. A replica knows neither asyncio nor the network: it proposes
-through `ReplicaLog`, and its group calls it.
+A replica is current (entries are applied as they come) or catching up: the log's entries do not continue its
+state, and wait while messages and state come from another replica, see `catchup`.
 
-The log may be compacted up to the index of `take()`, never further: that is the last checkpoint
-(`checkpoint`).
+Promises:
+- At a start, `durable_index` is the entry up to which the disk holds everything.
+- The answer to an entry is sent once, by the leader that applied it.
+- A damaged replica applies no more entries (`failure`).
+- An entry that is applied in part is never on the disk, nor in the state that another replica gets.
+- The log may be compacted up to the index that `snapshot()` returns, never further: that is the last
+  checkpoint (`checkpoint`).
+
+A replica knows neither asyncio nor the network: it proposes through `ReplicaLog`, and its group calls it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from struct import Struct
 from typing import TYPE_CHECKING, Protocol
 
 from ....protocol.api.stream import StreamConfig
-from ....protocol.errors import api_error
 from ....store.errors import StoreError
 from ....store.memory import MemoryStream
 from ...slices import Slices, at_once
@@ -27,12 +29,12 @@ from . import entry as entries
 from . import state as states
 from .catchup import BEGUN, CatchupReceiver, CatchupSenderError, answer
 from .checkpoint import Checkpoint
-from .entry import Outcome
+from .entry_applier import EntryApplier
+from .leader_proposals import LeaderProposals, ReplicaLog
 from .stream import ReplicatedStream
 
 if TYPE_CHECKING:
     from ....store.stream import StreamStore
-    from ...accounts.subscription import Message, Publish
     from ...slices import Steps
     from ..consumers.core import Consumer
     from ..streams.context import StreamContext
@@ -44,17 +46,6 @@ _MARK = Struct("<qQ")  # what a snapshot contains: the stream's creation time (n
 
 class ReplicaError(Exception):
     """This replica cannot go on, but another one can."""
-
-
-class ReplicaLog(Protocol):
-    """Where a leader proposes entries."""
-
-    @property
-    def full(self) -> bool:
-        """Whether so much is under way that publishes should be refused."""
-
-    def propose(self, data: Sequence[bytes], done: Callable[[int | Exception], None]) -> None:
-        """Have entries committed; `done` gets the last one's index once it is applied here, or an error."""
 
 
 class ReplicaOwner(Protocol):
@@ -79,7 +70,9 @@ class ReplicaOwner(Protocol):
 class Replica:
     """One replica of a stream.
 
-    applied: the index up to which it is durable, 0 while catching up.
+    durable_index: the index up to which it is durable, 0 while catching up.
+    applier: applies entries to its stream.
+    proposals: proposes entries while it leads.
     catchup: the receiver while catching up, otherwise None.
     failure: why the replica has ended, or "".
     """
@@ -92,24 +85,16 @@ class Replica:
         created: int,
         log: ReplicaLog,
         owner: ReplicaOwner,
-        *,
         group: str = "",
-        joining: bool = False,
     ) -> None:
-        """`config` counts only while the store has no state. group: its name. Raises ReplicaStateError.
-
-        joining: the group was bootstrapped without this replica, over messages that are not in the log; a
-            store without a state is filled from another replica.
-        """
+        """`config` counts only while the store has no state. group: its name. Raises ReplicaStateError."""
         self._store = store
         self._context = context
         self._host = context.host
         self._created = created
         self._group = group
-        self._log = log
+        self.proposals = LeaderProposals(log, context, owner.unused)
         self._owner = owner
-        self._outcomes: dict[int, Outcome] = {}
-        self._gathered: list[Publish] = []  # publishes that came one by one in this turn of the loop
         self._waiting: list[tuple[int, bytes]] = []
         self._waiting_bytes = 0
         self._saving = False
@@ -129,21 +114,25 @@ class Replica:
         self._begin()
         if begun:
             self._start_catchup(0, "an earlier filling was cut short")
-        elif joining and state is None:
-            self._start_catchup(0, "it has nothing of its own here")
+
+    def join(self) -> None:
+        """Fill it from another replica: the group began without it, over messages that are not in the log."""
+        self._start_catchup(0, "it has nothing of its own here")
 
     def _over(self, config: StreamConfig, state: states.ReplicaState | None) -> ReplicatedStream:
         stream = ReplicatedStream(
-            config, self._store, self._context, self._created, proposer=self, group=self._group
+            config, self._store, self._context, self._created, proposer=self.proposals, group=self._group
         )
+        self.proposals.stream = stream
         if state is not None:
             states.install(stream, state)
         stream.start()
         return stream
 
     def _begin(self) -> None:
+        self.applier = EntryApplier(self.stream)
         self.checkpoint = Checkpoint(self.stream, self._host, self._reached, self._refused)
-        self.applied = self.checkpoint.durable
+        self.durable_index = self.checkpoint.durable
 
     # --- the group's application
 
@@ -161,43 +150,43 @@ class Replica:
         if self.catchup is not None:
             self._wait(news, upto)
             return None
-        return self._applying(news, upto) if self._deferred is None else self._in_turn(news, upto)
+        return self._applying(news, upto) if self._deferred is None else self._applying_after(news, upto)
 
     def _check(self) -> None:
         if self.failure:
             raise ReplicaError(self.failure)
 
-    def _in_turn(self, news: Sequence[tuple[int, bytes]], upto: int) -> Steps[None]:
+    def _applying_after(self, news: Sequence[tuple[int, bytes]], upto: int) -> Steps[None]:
         while self._deferred is not None:  # the entries before these
             yield
             self._check()
         yield from self._applying(news, upto)
 
     def _applying(self, news: Sequence[tuple[int, bytes]], upto: int) -> Steps[None]:
-        stream, size, rested, stored = self.stream, 0, 0, self._store.last_seq
+        stream, applier, size, rested, stored = self.stream, self.applier, 0, 0, self._store.last_seq
         for index, data in news:
             if size - rested >= STEP or self._store.last_seq - stored >= entries.RUN:
                 rested, stored = size, self._store.last_seq
-                stream.finish_entries(index - 1)
+                applier.finish(index - 1)
                 yield
                 self._check()
             while self.checkpoint.gathering:
                 yield
                 self._check()
             try:
-                outcome = yield from stream.applying_entry(index, data)
+                outcome = yield from applier.applying(index, data)
             except Exception as error:  # it may be applied in part: that must not reach the disk
                 self.failure = self.failure or f"entry {index}: {type(error).__name__}: {error}"
                 raise
             size += len(data)
             if outcome is not None and stream.leading:
-                self._outcomes[index] = outcome
-        stream.finish_entries(upto)
+                self.proposals.outcomes[index] = outcome
+        applier.finish(upto)
         self.checkpoint.grown(size)
 
-    def take(self) -> tuple[int, bytes] | None:
+    def snapshot(self) -> tuple[int, bytes] | None:
         """Return the snapshot of the last checkpoint, (index, bytes); without one, begin one."""
-        index = self.applied
+        index = self.durable_index
         if not index:
             self.checkpoint.begin()
             return None
@@ -243,7 +232,7 @@ class Replica:
     def follow(self) -> None:
         """Stop leading, as another replica leads."""
         self.stream.follow()
-        self._outcomes.clear()
+        self.proposals.outcomes.clear()
 
     # --- catching up
 
@@ -251,16 +240,13 @@ class Replica:
         """Begin to fetch a state of `index` or later; the reason is logged."""
         self.follow()
         self.checkpoint.stop()
-        self.applied = 0
+        self.durable_index = 0
         if self.catchup is None:
-            self._log_info(f"is filled from the other servers: {why}")
+            self._host.log.info(f"Stream '{self.stream.label}' is filled from the other servers: {why}")
             self.catchup = CatchupReceiver(self._store, self._created)
             self._waiting_from = self._waiting_upto = index
         self._waiting_from = max(self._waiting_from, index)
         self._ask()
-
-    def _log_info(self, text: str) -> None:
-        self._host.log.info(f"Stream '{self.stream.label}' {text}")
 
     def _ask(self, *, another: bool = False) -> None:
         if self.catchup is not None and not self._saving:
@@ -321,7 +307,8 @@ class Replica:
             self.catchup = CatchupReceiver(self._store, self._created)
             return False
         self.catchup = None
-        self._log_info(f"is filled, with {self._store.messages} messages up to {self._store.last_seq}")
+        held = f"{self._store.messages} messages up to {self._store.last_seq}"
+        self._host.log.info(f"Stream '{self.stream.label}' is filled, with {held}")
         self.stream.hand_over()
         self.stream = self._over(state.config, state)
         self._begin()
@@ -343,103 +330,11 @@ class Replica:
         if deferred is not None:
             deferred.close()
 
-    # --- what the leader proposes
-
-    def read(self, run: list[Publish]) -> None:
-        """Propose publishes that came together; only the account's limits are checked before."""
-        if self._gathered:
-            self._hand_in()
-        self._propose(run)
-
-    def _propose(self, run: list[Publish]) -> None:
-        if self.stream.ack_queue.error is None:
-            run = self._with_room(run) if not self._log.full else self._turn_away(run)
-            if run:
-                data = entries.encode_publishes(self.stream.time.next(), run)
-                self._log.propose([data], _nothing)
-
-    def _with_room(self, run: list[Publish]) -> list[Publish]:
-        config = self.stream.config
-        quota = self._context.limits.quota(config.storage, config.num_replicas)
-        if not quota.guarded:
-            return run
-        kept = []
-        room = 0
-        for publish in run:
-            size = room + self._store.size_of(publish[0].decode("utf-8", "surrogateescape"), 0, publish[3])
-            refusal = quota.refusal(size, config.num_replicas)
-            if refusal is None:
-                kept.append(publish)
-                room = size
-            elif publish[1]:
-                self.stream.send_each([(publish[1], self.stream.ingest.refusal(refusal))])
-        return kept
-
-    def _turn_away(self, run: list[Publish]) -> list[Publish]:
-        """Refuse all publishes with an error, because too much is under way."""
-        refusal = self.stream.ingest.refusal(api_error("JSStreamTooManyRequests"))
-        self.stream.send_each([(publish[1], refusal) for publish in run if publish[1]])
-        return []
-
-    def receive(self, message: Message) -> None:
-        """Propose one publish, together with the others of this turn of the loop."""
-        reply = message.reply.encode("utf-8", "surrogateescape")
-        payload = message.header + message.body
-        subject = message.subject.encode("utf-8", "surrogateescape")
-        self._gathered.append((subject, reply, len(message.header), len(payload), payload + b"\r\n"))
-        if len(self._gathered) == 1:
-            self._host.executor.soon(self._hand_in)
-
-    def _hand_in(self) -> None:
-        run, self._gathered = self._gathered, []
-        if run and self.stream.leading:
-            self._propose(run)
-
-    def order(self, entry: entries.Entry, done: Callable[[Outcome | Exception], None]) -> None:
-        """Have an entry agreed on; `done` gets its result (also an ApiError), or why it was not."""
-
-        def finished(result: int | Exception) -> None:
-            done(result if isinstance(result, Exception) else self._outcomes.pop(result, None))
-
-        if self._gathered:
-            self._hand_in()
-        self._log.propose([entries.encode(entry)], finished)
-
-    def now(self) -> int:
-        """Return the time for an entry that is proposed now, ns."""
-        return self.stream.time.next()
-
-    def due(self, what: int) -> None:
-        """Propose the removal of expired messages: AGE or LIFETIMES."""
-        self.order(entries.Expire(self.now(), what), _nothing)
-
-    def change(
-        self, name: str, base: int, whole: bool, change: bytes, done: Callable[[bool | None], None]
-    ) -> None:
-        """Propose a change of a consumer's state; see `consumers`.
-
-        Once messages were lost here, nothing is proposed: this replica may have skipped what others still
-        have.
-        """
-        if self._store.damaged():
-            done(None)
-            return
-
-        def finished(outcome: Outcome | Exception) -> None:
-            done(None if isinstance(outcome, Exception) else bool(outcome))
-
-        self.order(entries.ConsumerDelta(self.now(), name, base, whole, change), finished)
-
-    def unused(self, consumer: Consumer) -> None:
-        """Report a consumer that has ended by itself to the owner."""
-        if consumer.name in self.stream.states:
-            self._owner.unused(consumer)
-
     # --- the end
 
     def _reached(self, index: int) -> None:
-        """Note a checkpoint that is on the disk; the log is compacted by calling `take`."""
-        self.applied = index
+        """Note a checkpoint that is on the disk; the log may be compacted up to there, see `snapshot`."""
+        self.durable_index = index
 
     def _refused(self, error: BaseException) -> None:
         if not self.failure:
@@ -487,7 +382,3 @@ class Replica:
         self._drop_deferred()
         self.checkpoint.stop()
         self.stream.delete()
-
-
-def _nothing(_: object) -> None:
-    """Do nothing: publishers are answered when their entry is applied, and ask again if it is not."""

@@ -52,7 +52,7 @@ class SourceEntries:
         stored = 0
         for sequence, time, subject, header, body in entry.messages:
             if sequence > self._store.last_seq:  # another leader may have asked again for what came already
-                self._ingest.replicate(sequence, subject, header, body, time)
+                self._ingest.store_mirrored(sequence, subject, header, body, time)
                 stored += 1
                 yield from self._removals.finishing()
                 if stored % entries.RUN == 0:

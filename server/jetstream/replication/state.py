@@ -9,13 +9,14 @@ are not a state raise ReplicaStateError.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import field
 from struct import Struct, error
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from ....protocol import headers
 from ....protocol.api.consumer import ConsumerConfig
 from ....protocol.api.stream import StreamConfig
+from ....protocol.lazy_dataclass import dataclass
 from ....store.consumer_state import ConsumerState, apply_change
 from ....store.consumer_state import encoding as encoding_consumer
 from ....store.errors import StoreError

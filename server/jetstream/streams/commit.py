@@ -1,26 +1,51 @@
 """GroupCommit: makes a stream's messages durable, with one sync for all that arrived during the one before.
 
 Promises:
-- The answer to a publish, its republish and the consumers' wake-up wait until the message is on disk.
+- The answer to a publish, its republish and the consumers' wake-up wait until the message is on disk, or
+  written, if `sync_interval` delays its sync.
 - They happen in the order in which the messages were stored.
 - A stream runs one sync at a time.
+- A commit runs on a thread, unless that would cost more than it saves: if it only writes a little, because
+  its sync is delayed, or if somebody awaits it who alone sends anything, and syncs were quick so far.
+  After a slow commit, the next ones run on a thread until enough of them in a row were quick.
 - A failed sync is never repeated. Its publishers get an error, and the stream takes no more messages.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from time import perf_counter
 from typing import TYPE_CHECKING, Protocol
 
+from ....protocol.lazy_dataclass import dataclass
 from ....store.errors import StoreError
 
 if TYPE_CHECKING:
     from ....store.stream import Commit, StreamStore
+    from ...clock import Clock
     from ...task_executor import Done, Job, TaskExecutor
+
+SLOW = 0.005  # seconds after which a commit on the loop would make others wait
+QUICK = 16  # commits in a row that must be quick before the loop writes again
+SURE = 1024  # the same before it syncs, at most; from 16 on, twice as many after each sync that was slow
+ALONE = 20_000_000  # ns in which no other connection has sent anything, so that the loop may wait for a sync
 
 Send = Callable[[str, bytes, bytes], object]  # subject, header, body
 Answer = tuple[bytes, bytes]  # reply subject, body
+
+
+class ReadState(Protocol):
+    """What connections read, as a commit sees it (a `Flusher`).
+
+    reading: whether what one read brought is being served.
+    at_end: what is then to be done at its end, before its answers are written.
+    since: since when no other connection was served, in ns of `clock`.
+    """
+
+    clock: Clock
+    reading: bool
+    at_end: list[Callable[[], None]]
+    since: int
 
 
 class AckQueue(Protocol):
@@ -42,6 +67,10 @@ class AckQueue(Protocol):
 
     def after(self, done: Done) -> None:
         """Call `done(None)` once all that is stored so far is safe, or `done(error)` if that fails."""
+
+
+class StreamAckQueue(AckQueue, Protocol):
+    """An `AckQueue`, as the stream that ends it sees it."""
 
     def close(self) -> None:
         """Commit and answer what can be, and begin nothing after that. Blocks."""
@@ -84,12 +113,16 @@ class GroupCommit:
 
     __slots__ = (
         "_answer",
+        "_began",
         "_closed",
         "_committed",
         "_ending",
         "_executor",
         "_failed",
         "_finished",
+        "_needed",
+        "_quick",
+        "_reads",
         "_running",
         "_send",
         "_store",
@@ -104,6 +137,7 @@ class GroupCommit:
         self,
         store: StreamStore,
         executor: TaskExecutor,
+        reads: ReadState,
         send: Send,
         answer: Callable[[list[Answer]], object],
         committed: Callable[[int], None],
@@ -111,6 +145,7 @@ class GroupCommit:
     ) -> None:
         self._store = store
         self._executor = executor
+        self._reads = reads
         self._send = send
         self._answer = answer
         self._committed = committed
@@ -120,6 +155,9 @@ class GroupCommit:
         self._ending: _Batch | None = None  # the batch that was running at `halt`
         self._finished: list[tuple[_Batch, BaseException | None]] = []  # written out, not answered yet
         self._closed = False
+        self._began = 0.0  # when the running commit began, by `perf_counter`
+        self._quick = 0  # how many commits in a row were quick; after a slow one it starts below 0
+        self._needed = QUICK  # how many it must be before the loop syncs
         self.answers: list[Answer] = []
         self.republish: list[tuple[str, bytes, bytes]] = []
         self.idle = True
@@ -129,6 +167,20 @@ class GroupCommit:
         """Begin a commit soon, but after everything that is being handled now has been stored."""
         if self.idle:
             self.idle = False
+            if self._reads.reading:
+                self._reads.at_end.append(self._read_ended)
+            else:
+                self._executor.soon(self._begin)
+
+    def _read_ended(self) -> None:
+        """Commit what one read brought: now, if it is a single awaited publish of who alone sends anything.
+
+        One who sends more without awaiting answers gets larger commits if these wait for a turn of the loop.
+        """
+        reads = self._reads
+        if len(self.answers) == 1 and reads.clock.now() - reads.since >= ALONE:
+            self._begin(alone=True)
+        else:
             self._executor.soon(self._begin)
 
     def after(self, done: Done) -> None:
@@ -136,15 +188,12 @@ class GroupCommit:
         self._waiting.append(done)
         self.wake()
 
-    def _take(self) -> _Batch:
-        batch = _Batch(self._store.last_seq, self.answers, self.republish, self._waiting)
-        self.answers, self.republish, self._waiting = [], [], []
-        return batch
-
-    def _begin(self) -> None:
+    def _begin(self, *, alone: bool = False) -> None:
+        """Begin a commit. alone: whether nobody else has to wait if the loop waits for its sync."""
         if self._closed:
             return
-        batch = self._take()
+        batch = _Batch(self._store.last_seq, self.answers, self.republish, self._waiting)
+        self.answers, self.republish, self._waiting = [], [], []
         if self.error is not None:
             self.idle = True
             self._refuse_batch(batch, self.error)
@@ -161,7 +210,20 @@ class GroupCommit:
             self._confirm(batch)
             return
         self._running = batch
-        batch.job = self._executor.work(batch.commit.run, self._done)
+        self._began = perf_counter()
+        prompt = batch.commit.prompt and self._quick >= 0
+        if prompt or (alone and batch.commit.little and self._quick >= self._needed):
+            self._run_here(batch.commit)
+        else:
+            batch.job = self._executor.work(batch.commit.run, self._done)
+
+    def _run_here(self, commit: Commit) -> None:
+        failure: BaseException | None = None
+        try:
+            commit.run()
+        except Exception as error:  # as from a thread
+            failure = error
+        self._done(failure)
 
     def _done(self, error: BaseException | None) -> None:
         batch = self._running
@@ -169,6 +231,12 @@ class GroupCommit:
             return
         self._running = None
         assert batch.commit is not None
+        if perf_counter() - self._began <= SLOW:
+            self._quick += 1
+        elif batch.commit.little:  # a larger one may take long on any disk
+            self._quick = -QUICK
+            if batch.job is None and not batch.commit.prompt:
+                self._needed = min(2 * self._needed, SURE)
         try:
             self._store.finish(batch.commit)
             if error is None:
@@ -179,7 +247,10 @@ class GroupCommit:
         finally:
             # Whatever the callbacks did, what was stored meanwhile must get its commit.
             if self.answers or self.republish or self._waiting or self._store.last_seq != batch.last:
-                self._begin()
+                if batch.job is None:  # it ran on the loop, which then has its turn
+                    self._executor.soon(self._begin)
+                else:
+                    self._begin()
             else:
                 self.idle = True
 
@@ -219,7 +290,8 @@ class GroupCommit:
             self.error = running.job.result()
             self._store.finish(running.commit)
             self._finished.append((running, self.error))
-        batch = self._take()
+        batch = _Batch(self._store.last_seq, self.answers, self.republish, self._waiting)
+        self.answers, self.republish, self._waiting = [], [], []
         if self.error is None:
             try:
                 self._store.commit_sync()

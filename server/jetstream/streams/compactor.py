@@ -52,9 +52,9 @@ class Compactor:
             self._rest()
 
     def _rest(self) -> None:
-        self._timer = self._clock.call_later(REST, self._look)
+        self._timer = self._clock.call_later(REST, self._check)
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         self._timer = None
         work = self._store.begin_maintenance()
         if work is None:

@@ -52,7 +52,7 @@ class StreamContents:
     name: the name of the stream.
     config: the current configuration.
     store: the messages.
-    deps: the clocks, random numbers, quota and readers that decide about the messages.
+    deps: the clocks, random numbers, quota and consumers that decide about the messages.
     ack_queue: keeps the answers to stored messages until the messages are safe.
     source_offsets: how far the sources were read.
     limits: enforces max_msgs, max_bytes, max_msgs_per_subject and max_age.
@@ -95,7 +95,7 @@ class StreamContents:
         self.source_offsets = source_offsets
         removed = events.removed
         self.limits = StreamLimits(config, store, deps.age_clock, removed, events.remove_in_turns)
-        self.retention = InterestRetention(config, store, deps.readers, removed, unreadable=unreadable)
+        self.retention = InterestRetention(config, store, deps.consumers, removed, unreadable=unreadable)
         self.expiry = MessageTTLs(config, store, deps.ttl_clock, self.limits, removed, events.leave_marker)
         self.dedupe = DedupeWindow(config.duplicate_window)
         self._counted = 0
@@ -123,10 +123,10 @@ class StreamContents:
 
     def _reading_back(self, sequence: int, load: Callable[[StoredMessage], None]) -> Steps[None]:
         """Call `load` with each message that has a header, from `sequence` on; skip damaged ones."""
-        for place, headed in enumerate(list(self.store.headed(sequence)), 1):
+        for count, headed in enumerate(list(self.store.headed(sequence)), 1):
             with suppress(StoreError):
                 load(self.store.get(headed))
-            if place % READ_BACK == 0:
+            if count % READ_BACK == 0:
                 yield
 
     def starting(self) -> Steps[None]:

@@ -5,9 +5,10 @@ Promises: a stream knows nothing else of its server and account. Tests and repli
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
+
+from ....protocol.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from ....protocol.api.stream import StreamConfig
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from ..host import JetStreamHost
     from ..limits import JetStreamLimits
     from ..quota import Quota
-    from .readers import Readers
+    from .stream_consumers import StreamConsumers
 
     SaveOffsets = Callable[[StreamConfig, int, dict[str, Any]], None]
 
@@ -30,6 +31,8 @@ class StreamContext:
     host: the clock, the executor and the log of the server.
     limits: what the account may store and uses.
     files: the folders of its consumers; they stay empty for a stream in memory.
+    subjects_of: returns the subjects of a stream of the account, on whatever server of the cluster it is;
+        none if it does not exist.
     save_offsets: saves how far the sources were read. Its arguments are the stream's configuration, the time
         of its creation (ns) and the result of `SourceOffsets.to_json`. It logs a disk error.
     """
@@ -38,7 +41,12 @@ class StreamContext:
     host: JetStreamHost
     limits: JetStreamLimits
     files: ConsumerFiles
+    subjects_of: Callable[[str], Sequence[str]]
     save_offsets: SaveOffsets
+
+    def label(self, name: str) -> str:
+        """Return what the log calls a stream: its account and its name."""
+        return f"{self.account.name} > {name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +61,7 @@ class StreamDeps:
     ttl_clock: the same time; its timers are for the lifetimes of single messages.
     random_below: draws a number in [0, bound).
     quota: the bytes that the stream's account uses and may use.
-    readers: the consumers for which interest streams and work queues keep messages.
+    consumers: the consumers for which interest streams and work queues keep messages.
     """
 
     clock: Clock
@@ -61,4 +69,4 @@ class StreamDeps:
     ttl_clock: Clock
     random_below: Callable[[int], int]
     quota: Quota
-    readers: Readers[Any]
+    consumers: StreamConsumers[Any]

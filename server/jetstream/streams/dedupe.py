@@ -22,45 +22,50 @@ class DedupeWindow:
 
     window: ns; 0 or less: nothing is remembered.
     last_id: the id of the message stored last, b"" if it had none.
+    sequences: by id. What `native.take_publishes` adds is then passed to `remember_each`.
     """
 
-    __slots__ = ("_order", "_sequences", "last_id", "window")
+    __slots__ = ("_order", "last_id", "sequences", "window")
 
     def __init__(self, window: int) -> None:
         self.window = window
         self.last_id = b""
-        self._sequences: dict[bytes, int] = {}
+        self.sequences: dict[bytes, int] = {}
         self._order: deque[tuple[int, bytes, int]] = deque()
 
     def __len__(self) -> int:
-        return len(self._sequences)
+        return len(self.sequences)
 
     def find(self, identifier: bytes, now: int) -> int:
         """Return the sequence stored under `identifier`, 0 if there is none within the window."""
         self.forget(now)
-        return self._sequences.get(identifier, 0)
+        return self.sequences.get(identifier, 0)
 
     def remember(self, identifier: bytes, sequence: int, time: int) -> None:
         """Remember that the message `sequence`, stored at `time` (ns), has the id `identifier`."""
         if self.window <= 0:
             return
-        self._sequences[identifier] = sequence
+        self.sequences[identifier] = sequence
         self._order.append((time, identifier, sequence))
+
+    def remember_each(self, ids: list[tuple[int, bytes, int]]) -> None:
+        """Remember (time, id, sequence) of messages whose ids are in `sequences` already."""
+        self._order.extend(ids)
 
     def forget_from(self, sequence: int) -> None:
         """Drop the ids of messages from `sequence` on, which were not stored after all."""
         while self._order and self._order[-1][2] >= sequence:
             _, identifier, last = self._order.pop()
-            if self._sequences.get(identifier) == last:
-                del self._sequences[identifier]
+            if self.sequences.get(identifier) == last:
+                del self.sequences[identifier]
 
     def forget(self, now: int) -> None:
         """Drop the ids that are older than the window."""
         oldest, order = now - self.window, self._order
         while order and order[0][0] <= oldest:
             _, identifier, sequence = order.popleft()
-            if self._sequences.get(identifier) == sequence:
-                del self._sequences[identifier]
+            if self.sequences.get(identifier) == sequence:
+                del self.sequences[identifier]
 
     def order(self) -> list[tuple[int, bytes, int]]:
         """Return (time, id, sequence) of everything remembered, oldest first."""
@@ -74,7 +79,7 @@ class DedupeWindow:
 
     def clear(self) -> None:
         """Forget everything."""
-        self._sequences.clear()
+        self.sequences.clear()
         self._order.clear()
 
     def load(self, message: StoredMessage) -> None:

@@ -1,10 +1,14 @@
 """Direct get: any replica answers with a stored message, without the API's JSON around it.
 
+Requests that one read brought are served together. Most ask for one message, by its sequence or by its
+subject, and are answered at once; all others are served in slices.
+
 Promises:
 - Each answer has the stream, subject, sequence and time in headers, unless the request sets no_hdr.
 - A batch ends with a `204 EOB`.
 - Every request with a reply subject is answered, if only with a status; an unexpected error is answered with
   500 and its text, and logged.
+- Requests for one message, by its sequence or a literal subject, are answered in the order of their arrival.
 - A stream listens only while its configuration allows it.
 
 Source: ADR-31; stream.go: getDirectRequest, getDirectMulti (the statuses).
@@ -12,6 +16,7 @@ Source: ADR-31; stream.go: getDirectRequest, getDirectMulti (the statuses).
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -22,23 +27,27 @@ from ....protocol.limits import API_LEVEL
 from ....protocol.timestamp import format_rfc3339
 from ....store.errors import NotFound, StoreError
 from ....store.message import StoredMessage
+from ...accounts.subscription import Message, Publish, message_of, publish_of
 from ...slices import Slices, Steps
 from ..host import MOST_WAITING, serves_level
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ....protocol.api.stream import StreamConfig
     from ....store.stream import StreamStore
-    from ...accounts.account import Account
-    from ...accounts.subscription import Message, Subscription
+    from ...accounts.account import Account, HeadedAnswer
+    from ...accounts.subscription import Subscription
     from ..host import JetStreamHost
-    from .commit import Send
+    from .output import StreamOutput
 
 QUEUE = "_sys_"
 MOST_RESULTS = 1024
 _AHEAD = 128  # messages of a batch read at once
 _AHEAD_SIZE = 1 << 18  # or as many bytes of them
+_NOT_FOUND = "404 Message Not Found"
+_VERSION = b"NATS/1.0\r\n"
+# A body that asks for one message and nothing else: by its sequence, or the last one of a literal subject in
+# ASCII without escapes. Any other body is decoded as JSON.
+_SINGLE = re.compile(rb'\{ ?"(?:seq": ?([1-9][0-9]{0,18})|last_by_subj": ?"([!#-)+-=?-\[\]-~]+)") ?\}')
 
 
 class _Refused(Exception):  # noqa: N818 - carries a status, which is an answer
@@ -46,11 +55,7 @@ class _Refused(Exception):  # noqa: N818 - carries a status, which is an answer
 
 
 class DirectGet:
-    """The direct reads of one stream.
-
-    send: publishes an answer.
-    failed: called with a text for the log when a request could not be served.
-    """
+    """The direct reads of one stream. output: publishes the answers, and logs what went wrong."""
 
     def __init__(
         self,
@@ -58,15 +63,14 @@ class DirectGet:
         store: StreamStore,
         account: Account,
         host: JetStreamHost,
-        send: Send,
-        failed: Callable[[str], None],
+        output: StreamOutput,
     ) -> None:
         self._config = config
         self._store = store
         self._account = account
         self._host = host
-        self._send = send
-        self._failed = failed
+        self._output = output
+        self._answers: list[HeadedAnswer] = []  # of what is served now; sent together
         self._caught_up = False  # a mirror answers for its origin once it has (nearly) all messages
         self._subscriptions: dict[str, list[Subscription]] = {}
 
@@ -88,8 +92,8 @@ class DirectGet:
         for name in names - set(self._subscriptions):
             subject = f"$JS.API.DIRECT.GET.{name}"
             self._subscriptions[name] = [
-                account.subscribe(subject, self._on_request, queue=QUEUE),
-                account.subscribe(subject + ".>", self._on_last, queue=QUEUE),
+                account.subscribe(one, self._on_message, queue=QUEUE, batch_callback=self._receive)
+                for one in (subject, subject + ".>")
             ]
 
     def mirror_caught_up(self) -> None:
@@ -99,7 +103,7 @@ class DirectGet:
             self.configure(self._config)
 
     def stop(self) -> None:
-        """Unsubscribe."""
+        """Answer nothing more, for no name."""
         for name in list(self._subscriptions):
             self._forget(name)
 
@@ -107,32 +111,76 @@ class DirectGet:
         for subscription in self._subscriptions.pop(name):
             self._account.unsubscribe(subscription)
 
-    def _on_request(self, message: Message) -> None:
-        self._answer(message, self._request)
+    def _on_message(self, message: Message) -> None:
+        self._receive([publish_of(message)])
 
-    def _on_last(self, message: Message) -> None:
-        self._answer(message, self._last_by_subject)
+    def _receive(self, publishes: list[Publish]) -> None:
+        """Serve requests that came together, as many as there is time for; the others in later turns."""
+        turns = self._host.turns
+        done = turns.now_each(self._serve, publishes)
+        for publish in publishes[done:]:
+            if len(turns) < MOST_WAITING:
+                turns.soon(partial(self._serve_alone, publish))
+            elif publish[1]:
+                self._refuse(publish[1], _Refused("503 Insufficient Resources"))
+        self._send()
 
-    def _answer(self, message: Message, work: Callable[[Message], None]) -> None:
-        if not message.reply:
+    def _serve_alone(self, publish: Publish) -> None:
+        self._serve(publish)
+        self._send()
+
+    def _serve(self, publish: Publish) -> None:
+        """Serve one request; the caller sends the answers. One that needs slices has the first one now."""
+        subject, reply, header_size, size, tail = publish
+        if not reply:
             return
         try:
-            if not serves_level(message.header, API_LEVEL):
-                raise _Refused("412 Required Api Level")
-            work(message)
+            wanted = None if header_size else _wanted(subject, size, tail)
+            if wanted is None:
+                request = self._read(message_of(publish))
+                refuse = partial(self._refuse_at_once, reply)
+                Slices(self._host.turns, self._serving(request, reply), self._end_slices, refuse)
+                return
+            found = self._find(wanted)
+            if found is None:
+                raise _Refused(_NOT_FOUND)
+            self._answers.append((reply, self._header(found), found.body))
         except Exception as error:
-            self._refuse(message.reply, error)
+            self._refuse(reply, error)
+
+    def _send(self) -> None:
+        """Send the answers that were made."""
+        if self._answers:
+            answers, self._answers = self._answers, []
+            self._output.send_answers(answers)
+
+    def _end_slices(self, _: None) -> None:
+        self._send()
+
+    def _refuse_at_once(self, reply: bytes, error: Exception) -> None:
+        self._refuse(reply, error)
+        self._send()
+
+    def _refuse(self, reply: bytes, error: Exception) -> None:
+        """Answer with the status of a refusal, or with 500 if the error is not one."""
+        status = str(error)
+        if not isinstance(error, _Refused):
+            self._output.log_failure(f"can not serve a direct get: {type(error).__name__}: {error}")
+            status = f"500 {status or type(error).__name__}"
+        self._answers.append((reply, headers.encode(status=status), b""))
+
+    # --- requests
 
     def _read(self, message: Message) -> MsgGetRequest:
-        try:
-            return MsgGetRequest.from_json(gojson.decode(message.body))
-        except (ValueError, ApiError):
-            raise _Refused("408 Malformed Request") from None
-
-    def _request(self, message: Message) -> None:
+        """Return what a request asks for. Raises _Refused if that is nothing, or cannot be."""
+        if not serves_level(message.header, API_LEVEL):
+            raise _Refused("412 Required Api Level")
+        by_subject = message.subject.split(".", 5)[5:]
+        if by_subject:
+            return self._read_last(message, by_subject[0])
         if not message.body:
             raise _Refused("408 Empty Request")
-        request = self._read(message)
+        request = _decode(message)
         if not (
             request.seq
             or request.last_by_subj
@@ -150,10 +198,10 @@ class DirectGet:
             or (request.up_to_seq and request.up_to_time)
         ):
             raise _Refused("408 Bad Request")
-        self._serve(request, message.reply)
+        return request
 
-    def _last_by_subject(self, message: Message) -> None:
-        request = self._read(message) if message.body else MsgGetRequest()
+    def _read_last(self, message: Message, subject: str) -> MsgGetRequest:
+        request = _decode(message) if message.body else MsgGetRequest()
         if (
             request.last_by_subj
             or request.next_by_subj
@@ -165,54 +213,51 @@ class DirectGet:
             or request.up_to_time
         ):
             raise _Refused("408 Bad Request")
-        request.last_by_subj = message.subject.split(".", 5)[5]
-        self._serve(request, message.reply)
+        request.last_by_subj = subject
+        return request
 
-    def _serve(self, request: MsgGetRequest, reply: str) -> None:
-        """Answer in slices; the first one runs now, unless others wait."""
-        turns = self._host.turns
-        if len(turns) >= MOST_WAITING:
-            raise _Refused("503 Insufficient Resources")
-        refuse = partial(self._refuse, reply)
-        turns.now(lambda: Slices(turns, self._serving(request, reply), _nothing, refuse))
+    # --- answers
 
-    def _serving(self, request: MsgGetRequest, reply: str) -> Steps[None]:
+    def _serving(self, request: MsgGetRequest, reply: bytes) -> Steps[None]:
         if request.multi_last:
             yield from self._serve_many(request, reply)
             return
         filters = [one for one in (request.next_by_subj, request.last_by_subj) if one]
-        yield from self._store.preparing(filters)
+        for _ in self._store.preparing(filters):
+            self._send()
+            yield
         if request.batch > 0:
             yield from self._serve_batch(request, reply)
             return
-        found = self._find(request)
+        sequence = self._first(request)
+        if request.next_by_subj:
+            found = self._next(request.next_by_subj, sequence)
+        else:
+            found = self._find(request.last_by_subj or sequence)
         if found is None:
-            raise _Refused("404 Message Not Found")
-        self._send_message(found, reply, plain=request.no_hdr)
+            raise _Refused(_NOT_FOUND)
+        self._answer(found, reply, plain=request.no_hdr)
 
-    def _refuse(self, reply: str, error: Exception) -> None:
-        """Answer with the status of a refusal, or with 500 if the error is not one."""
-        status = str(error)
-        if not isinstance(error, _Refused):
-            self._failed(f"can not serve a direct get: {type(error).__name__}: {error}")
-            status = f"500 {status or type(error).__name__}"
-        self._send(reply, headers.encode(status=status), b"")
+    def _first(self, request: MsgGetRequest) -> int:
+        """Return the sequence from which on messages are wanted."""
+        return self._store.seq_at(request.start_time) if request.start_time else request.seq
 
-    def _find(self, request: MsgGetRequest) -> StoredMessage | None:
-        store = self._store
-        sequence = store.seq_at(request.start_time) if request.start_time else request.seq
+    def _find(self, wanted: str | int) -> StoredMessage | None:
+        """Return the last message of a subject (wildcards allowed), or the one with a sequence."""
         try:
-            if request.next_by_subj:
-                return store.next((request.next_by_subj,), sequence)
-            if request.last_by_subj:
-                return store.last(request.last_by_subj)
-            return store.get(sequence)
+            return self._store.last(wanted) if isinstance(wanted, str) else self._store.get(wanted)
         except StoreError:
             return None
 
-    def _serve_batch(self, request: MsgGetRequest, reply: str) -> Steps[None]:
+    def _next(self, filter_: str, sequence: int) -> StoredMessage | None:
+        try:
+            return self._store.next((filter_,), sequence)
+        except StoreError:
+            return None
+
+    def _serve_batch(self, request: MsgGetRequest, reply: bytes) -> Steps[None]:
         store = self._store
-        sequence = store.seq_at(request.start_time) if request.start_time else request.seq
+        sequence = self._first(request)
         filters = (request.next_by_subj,) if request.next_by_subj else ()
         pending = store.count(filters, sequence)
         budget = request.max_bytes or self._host.max_pending
@@ -221,24 +266,25 @@ class DirectGet:
         for index in range(request.batch):
             if not ahead:
                 if index:
+                    self._send()
                     yield
                 most = min(request.batch - index, _AHEAD)
                 ahead = store.next_run(filters, sequence, store.last_seq, most, _AHEAD_SIZE)[::-1]
             found = ahead.pop() if ahead else store.next(filters, sequence)
             if found is None:
                 if index == 0:
-                    raise _Refused("404 Message Not Found")
+                    raise _Refused(_NOT_FOUND)
                 break
             sequence = found.seq + 1
             pending = max(pending - 1, 0)
-            self._send_message(found, reply, plain=request.no_hdr, batch=(pending, last))
+            self._answer(found, reply, plain=request.no_hdr, batch=(pending, last))
             last = found.seq
             sent += _size(found)
             if sent >= budget:
                 break
         self._end(reply, pending, last)
 
-    def _serve_many(self, request: MsgGetRequest, reply: str) -> Steps[None]:
+    def _serve_many(self, request: MsgGetRequest, reply: bytes) -> Steps[None]:
         store = self._store
         up_to = request.up_to_seq
         if request.up_to_time:
@@ -252,6 +298,7 @@ class DirectGet:
             found += [seq for seq in store.lasts(names, up_to) if seq >= request.seq]
             if len(found) > MOST_RESULTS:
                 break
+            self._send()
             yield
         found.sort()
         if not found:
@@ -259,49 +306,74 @@ class DirectGet:
         if len(found) > MOST_RESULTS:
             raise _Refused("413 Too Many Results")
         budget = request.max_bytes or self._host.max_pending
-        last, sent, pending = 0, 0, len(found)
+        last, sent, gathered, pending = 0, 0, 0, len(found)
         for index, sequence in enumerate(found, 1):
-            if index % _AHEAD == 0:
+            if index % _AHEAD == 0 or sent - gathered >= _AHEAD_SIZE:
+                self._send()
                 yield
+                gathered = sent
             try:
                 message = store.get(sequence)
             except NotFound:
                 pending -= 1
                 continue  # removed since it was found
             except StoreError:
-                raise _Refused("404 Message Not Found") from None
+                raise _Refused(_NOT_FOUND) from None
             pending -= 1
-            self._send_message(message, reply, plain=False, batch=(pending, last))
+            self._answer(message, reply, plain=False, batch=(pending, last))
             last = sequence
             sent += _size(message)
             if sent >= budget or 0 < request.batch <= index:
                 break
         self._end(reply, pending, last, up_to)
 
-    def _send_message(
-        self, message: StoredMessage, reply: str, *, plain: bool, batch: tuple[int, int] | None = None
+    def _answer(
+        self, message: StoredMessage, reply: bytes, *, plain: bool, batch: tuple[int, int] | None = None
     ) -> None:
-        if plain:
-            self._send(reply, b"", message.body)
-            return
-        lines = (
-            f"Nats-Stream: {self._config.name}\r\nNats-Subject: {message.subject}\r\n"
-            f"Nats-Sequence: {message.seq}\r\nNats-Time-Stamp: {format_rfc3339(message.time)}\r\n"
-        )
-        if batch is not None:
-            lines += f"Nats-Num-Pending: {batch[0]}\r\nNats-Last-Sequence: {batch[1]}\r\n"
-        start = message.header[:-2] if message.header else b"NATS/1.0\r\n"
-        self._send(reply, start + lines.encode("utf-8", "surrogateescape") + b"\r\n", message.body)
+        header = b""
+        if not plain:
+            more = (
+                "" if batch is None else f"Nats-Num-Pending: {batch[0]}\r\nNats-Last-Sequence: {batch[1]}\r\n"
+            )
+            header = self._header(message, more)
+        self._answers.append((reply, header, message.body))
 
-    def _end(self, reply: str, pending: int, last: int, up_to: int = 0) -> None:
+    def _header(self, message: StoredMessage, more: str = "") -> bytes:
+        """Return the message's own header with where it is stored, and with the lines `more`."""
+        sequence, subject, header, _, time = message
+        text = (
+            f"Nats-Stream: {self._config.name}\r\nNats-Subject: {subject}\r\nNats-Sequence: {sequence}\r\n"
+            f"Nats-Time-Stamp: {format_rfc3339(time)}\r\n{more}\r\n"
+        )
+        return (header[:-2] if header else _VERSION) + text.encode("utf-8", "surrogateescape")
+
+    def _end(self, reply: bytes, pending: int, last: int, up_to: int = 0) -> None:
         text = f"NATS/1.0 204 EOB\r\nNats-Num-Pending: {pending}\r\nNats-Last-Sequence: {last}\r\n"
         if up_to:
             text += f"Nats-UpTo-Sequence: {up_to}\r\n"
-        self._send(reply, f"{text}\r\n".encode(), b"")
+        self._answers.append((reply, f"{text}\r\n".encode(), b""))
 
 
-def _nothing(_: None) -> None:
-    """Do nothing: everything was sent."""
+def _wanted(subject: bytes, size: int, tail: bytes) -> str | int | None:
+    """Return the one message that a request without headers asks for: its sequence, or the subject it is the
+    last of. None if the request must be decoded.
+    """
+    by_subject = subject.split(b".", 5)[5:]
+    if by_subject:
+        key = by_subject[0]
+        return None if size or b"*" in key or b">" in key else key.decode("utf-8", "surrogateescape")
+    found = _SINGLE.fullmatch(tail, len(tail) - 2 - size, len(tail) - 2)
+    if found is None:
+        return None
+    sequence, last = found.groups()
+    return int(sequence) if sequence else last.decode()
+
+
+def _decode(message: Message) -> MsgGetRequest:
+    try:
+        return MsgGetRequest.from_json(gojson.decode(message.body))
+    except (ValueError, ApiError):
+        raise _Refused("408 Malformed Request") from None
 
 
 def _size(message: StoredMessage) -> int:

@@ -5,7 +5,7 @@ Promises:
 - A message that passes is stored once, and its answer is left with the ack queue. One that fails changes
   nothing.
 - A sourced message skips what its origin has validated.
-- The hot path makes no JSON, and no objects per message beyond the answer's bytes.
+- The hot path builds no JSON document, and makes for each message only what the store and the answer need.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Protocol
 
+from ....native import take_publishes
+from ....native.ingest import MAX_HEADER
 from ....protocol import headers
 from ....protocol.errors import ApiError, api_error
 from ....protocol.subject import is_literal
 from ....protocol.timestamp import format_rfc3339
 from ....protocol.transform import SubjectTransform
 from .dedupe import HEADER as MSG_ID
-from .publish_headers import VERSION, PublishHeaders, validate
+from .publish_headers import PublishHeaders, validate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     from .commit import Answer
     from .contents import StreamContents
 
-MAX_HEADER = 65535  # bytes of the headers of a message
 MAX_RECORD = 32 * 1024 * 1024  # bytes of headers and body in file storage
 UNLIMITED = 1 << 62  # bytes; stands for no limit
 
@@ -44,14 +45,6 @@ class Duplicate(Exception):  # noqa: N818 - an outcome that has an answer, not a
         self.sequence = sequence
 
 
-def _only_id(header: bytes) -> bytes | None:
-    """Return the message id, b"" if there is none; None if other headers matter too, or may do."""
-    special = header.count(b"\r\nNats-")
-    if len(header) > MAX_HEADER or not header.startswith(VERSION) or special > 1:
-        return None
-    return (headers.get(header, MSG_ID) or None) if special else b""
-
-
 class IngestEvents(Protocol):
     """What a stream does for its publishes."""
 
@@ -62,7 +55,7 @@ class IngestEvents(Protocol):
         """Log that a valid message could not be stored."""
 
     def roll_up(self, rollup: bytes, subject: str, sequence: int) -> list[Answer] | None:
-        """Let the message just stored replace those before it; see `Stream.roll_up`."""
+        """Let the message just stored replace those before it; see `MessageRemoval.roll_up`."""
 
 
 def refusal_answer(stream: str, error: Exception, failed: Callable[[Exception], None]) -> bytes:
@@ -118,68 +111,64 @@ class Ingest:
             return None
         return SubjectTransform(source, destination, random_below=self._contents.deps.random_below)
 
-    def read(self, run: list[Publish]) -> None:
+    def receive_batch(self, run: list[Publish]) -> None:
         """Take publishes that came together, and see that each is answered.
 
         The result is the same as that of `receive` for each of them.
         """
         simple = self._simple and not self._quota.guarded and self._ack_queue.error is None
-        now, most, acks = self._now(), self._most, self._acks
-        messages: list[Checked] = []
-        answers: list[Answer] = []
-        before, last_id = self._store.last_seq, b""
-        for subject, reply, header_size, size, tail in run:
-            start = len(tail) - 2 - size
-            body_at = start + header_size
-            text = subject.decode("utf-8", "surrogateescape")
-            header = tail[start:body_at] if header_size else b""
-            identifier = _only_id(header) if header else b""
-            if not simple or size > most or identifier is None:
-                self._take(messages, answers, last_id, now)
-                self._accept(text, reply, header, tail[body_at:-2])
-                messages, answers, before = [], [], self._store.last_seq
-                continue
-            if identifier and (known := self._dedupe.find(identifier, now)):
-                if reply and acks:
-                    answers.append((reply, b'%b%d,"duplicate": true}' % (self._ack, known)))
-                continue
-            messages.append((text, header, tail[body_at:-2]))
-            last_id = identifier
-            sequence = before + len(messages)
-            if identifier:
-                self._dedupe.remember(identifier, sequence, now)
-            if reply and acks:
-                answers.append((reply, b"%b%d}" % (self._ack, sequence)))
-        self._take(messages, answers, last_id, now)
+        now, at = self._now(), 0
+        if self._dedupe.sequences:
+            self._dedupe.forget(now)
+        while at < len(run):
+            if simple:
+                at = self._take(run, at, now)
+            if at < len(run):
+                subject, reply, header_size, size, tail = run[at]
+                start = len(tail) - 2 - size
+                body_at = start + header_size
+                text = subject.decode("utf-8", "surrogateescape")
+                self._accept(text, reply, tail[start:body_at], tail[body_at:-2])
+                at += 1
 
-    def _take(self, messages: list[Checked], answers: list[Answer], last_id: bytes, now: int) -> None:
-        """Store messages that passed all checks, and have them answered.
+    def _take(self, run: list[Publish], start: int, now: int) -> int:
+        """Store publishes from place `start` on, and have them answered, up to one that must be looked at.
 
-        answers: for them, and for the duplicates between them. last_id: the id of the last one.
+        Return the place of that one.
         """
-        ack_queue, limits = self._ack_queue, self._limits
+        ack_queue, dedupe, limits, store = self._ack_queue, self._dedupe, self._limits, self._store
+        messages: list[Checked] = []
+        ids: list[tuple[int, bytes, int]] = []
+        answers: list[Answer] = []
+        known = dedupe.sequences if dedupe.window > 0 else None
+        ack = self._ack if self._acks else None
+        first, most = store.last_seq + 1, self._most
+        stop, last_id = take_publishes(run, start, most, known, ack, first, now, messages, ids, answers)
         if messages:
+            if ids:
+                dedupe.remember_each(ids)
             try:
                 if len(messages) == 1:
-                    self._store.append(*messages[0], now)
+                    store.append(*messages[0], now)
                 else:
-                    self._store.append_batch(messages, now)
+                    store.append_batch(messages, now)
             except Exception as error:  # as in `_accept`
-                self._dedupe.forget_from(self._store.last_seq + 1)
+                dedupe.forget_from(store.last_seq + 1)
                 refusal = self.refusal(error)
                 self._events.send_each([(reply, refusal) for reply, _ in answers])
-                return
-            self._dedupe.last_id = last_id
+                return stop
+            dedupe.last_id = last_id
             if limits.active:
                 for subject in dict.fromkeys([message[0] for message in messages]):
                     limits.enforce(subject)
             if limits.ages:
                 limits.stored()
         elif not answers:
-            return
+            return stop
         ack_queue.answers.extend(answers)
         if ack_queue.idle:
             ack_queue.wake()
+        return stop
 
     def receive(self, message: Message) -> None:
         """Take one publish from the account and see that it is answered."""
@@ -273,7 +262,7 @@ class Ingest:
         if refusal is not None:
             raise refusal
 
-    def replicate(self, sequence: int, subject: str, header: bytes, body: bytes, time: int) -> None:
+    def store_mirrored(self, sequence: int, subject: str, header: bytes, body: bytes, time: int) -> None:
         """Store a mirrored message under its origin's sequence and time (ns). Raises ApiError."""
         if self._ack_queue.error is not None:
             raise api_error("JSStreamStoreFailedF", err=f"stream store failed: {self._ack_queue.error}")

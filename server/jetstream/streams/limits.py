@@ -221,7 +221,7 @@ class StreamLimits:
         if self.keep:
             self._left = MOST_PASSED
             if not self._pass_kept():
-                self._timer = self._clock.call_later(0, self._run)
+                self._timer = self._clock.soon(self._run)
                 return
             message = self._next_aging()
             if message is None:
@@ -275,7 +275,7 @@ class StreamLimits:
     def _later(self) -> None:
         """Continue in the next turn. The timer is replaced, as a delete marker may have set it meanwhile."""
         self.stop()
-        self._timer = self._clock.call_later(0, self._run)
+        self._timer = self._clock.soon(self._run)
 
     def _pass_kept(self) -> bool:
         """Move `_aging` past up to `_left` messages that never expire; return False if there may be more.

@@ -10,7 +10,8 @@ Promises:
   is repeated at once, in an older form. `error` says what is wrong now.
 - Everything goes through the account, even for an origin on the same server.
 
-Source: ADR-8 names the subjects; the consumer's configuration is what real servers send.
+Source: ADR-8 for the subjects; nats-server's server/stream.go: setupMirrorConsumer,
+trySetupSourceConsumer.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from .origin_request import (
     HEARTBEAT,
     SILENCE,
     ReplyInfo,
-    Requester,
+    RequestingStream,
     consumer_config,
     deliver_subject,
     read_delivery,
@@ -51,7 +52,7 @@ PATIENCE = 10 * SECOND  # how long an attempt waits for its answer
 HASTE = 2 * SECOND  # the same for a first attempt: the origin may be within our reach before we are in its
 BACKOFF = 10 * SECOND  # added to the wait for each failure in a row
 LONGEST = 120 * SECOND  # the most that failures add
-DOUBT = 3 * HEARTBEAT  # how long `doubt` waits for a message
+DOUBT = 3 * HEARTBEAT  # how long `check_liveness` waits for a message
 MOST_STALLS = 3  # heartbeats that report unanswered flow control before a new consumer is made
 TOO_OLD = {10185, 10025}  # errors of an origin that does not know this request
 OTHER_STREAM = 10225
@@ -72,7 +73,7 @@ class OriginTarget(Protocol):
     def copy(self, origin: Origin, sequence: int, subject: str, header: bytes, body: bytes) -> None:
         """Store the message `sequence` of a source, whose header names its origin. Raises ApiError."""
 
-    def pass_by(self, sequence: int) -> None:
+    def skip_to(self, sequence: int) -> None:
         """Skip to `sequence`: up to there the mirror's origin has nothing that is not here."""
 
     def reset_source(self, index: str) -> None:
@@ -80,9 +81,6 @@ class OriginTarget(Protocol):
 
     def when_safe(self, done: Done) -> None:
         """Call `done` once all that came so far is on disk, or with the error that prevented it."""
-
-    def send(self, subject: str, header: bytes, body: bytes, *, own: bool = False) -> None:
-        """Publish in the stream's account; own: see Account.publish."""
 
 
 class Origin:
@@ -121,7 +119,7 @@ class Origin:
         self._clock = context.host.clock
         self._account = context.account
         self._attempts = attempts
-        self._requester = Requester(contents.name, context.account.name, context.host.domain)
+        self._requester = RequestingStream(contents.name, context.account.name, context.host.domain)
         self.identity = ""
         self.lag = 0
         self.last_active = 0
@@ -213,9 +211,9 @@ class Origin:
     def _due(self) -> None:
         """Queue an attempt, which `_drop` cancels if something else happens first."""
         self._timer, self._queued = None, True
-        self._attempts.soon(self._turn)
+        self._attempts.soon(self._attempt_queued)
 
-    def _turn(self) -> None:
+    def _attempt_queued(self) -> None:
         if self._queued:
             self._attempt()
 
@@ -236,14 +234,14 @@ class Origin:
         jitter = int.from_bytes(self._host.random_bytes(2), "big") % 100
         self._later(wait + (100 + jitter) * MILLISECOND)
 
-    def agreed(self) -> int:
+    def stored_up_to(self) -> int:
         """Return the origin's sequence up to which everything is stored here."""
         return self.contents.store.last_seq
 
     def refused(self, error: ApiError | None) -> None:
         """Start again after what is stored, because something that was taken was not stored after all."""
         if not self._stopped:
-            self.copied = self.agreed()
+            self.copied = self.stored_up_to()
             self.retry(error)
 
     def _interest(self, change: InterestChange) -> None:
@@ -374,7 +372,7 @@ class Origin:
         else:
             self._timer = self._clock.call_later(SILENCE - quiet, self._check_health)
 
-    def doubt(self) -> None:
+    def check_liveness(self) -> None:
         """Ask for a new consumer unless a message comes soon: the old one may be gone with its leader."""
         since = self._clock.now()
 
@@ -463,7 +461,7 @@ class Origin:
             if error is None and not self._stopped:
                 # The origin chose the subject, so our own authority serves only for flow control subjects.
                 own = reply.startswith(FLOW_CONTROL)
-                self.target.send(reply, headers.encode(seen), b"", own=own)
+                self._account.publish(reply, b"", header=headers.encode(seen), own=own)
 
         self.target.when_safe(done)
 

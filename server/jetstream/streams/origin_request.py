@@ -19,7 +19,7 @@ ACK_WAIT = 22 * 3600 * SECOND
 API = "$JS.API"
 
 
-class Requester(NamedTuple):
+class RequestingStream(NamedTuple):
     """The stream that asks, and its account.
 
     domain: the JetStream domain of its server, "" for none.
@@ -31,7 +31,7 @@ class Requester(NamedTuple):
 
 
 def consumer_config(
-    kind: str, name: str, requester: Requester, source: StreamSource, *, sourcing: bool
+    kind: str, name: str, requester: RequestingStream, source: StreamSource, *, sourcing: bool
 ) -> ConsumerConfig:
     """Return the consumer's configuration, still without the place where it starts.
 

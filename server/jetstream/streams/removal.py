@@ -10,53 +10,61 @@ Promises:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
-from ....store.errors import StoreClosed
+from ....store.errors import NotFound, StoreClosed
 from ....store.subjects import Heap, releasing
-from ...slices import Shared, Slices, Steps, paced
+from ...slices import Slices, Steps, TurnScheduler, at_once, paced
 from .ingest import refusal_answer
 
 if TYPE_CHECKING:
     from .commit import Answer
     from .contents import StreamContents
-    from .readers import StreamReader
+    from .output import StreamOutput
+    from .stream_consumers import PurgeObserver, RetainingConsumer
 
 
-class RemovalEvents(Protocol):
-    """What a removal needs of its stream."""
-
-    @property
-    def stopped(self) -> bool:
-        """Whether the stream has ended."""
-
-    def readers(self) -> Sequence[StreamReader]:
-        """Return the consumers to notify of what is removed."""
-
-    def send_each(self, messages: list[Answer]) -> None:
-        """Publish answers."""
-
-    def store_failed(self, error: Exception) -> None:
-        """Log that something valid could not be done."""
-
-    def log_failure(self, text: str) -> None:
-        """Log that something is wrong with the stream."""
+# The outcome of a request: a number (0 or False: nothing was done), or the error.
+RemovalOutcome = int | BaseException
 
 
 class MessageRemoval:
     """The removals of one stream.
 
     under_way: how many removals are going on.
+    stopped: whether the stream has ended, so that nothing more is removed.
     """
 
-    __slots__ = ("_contents", "_events", "_sweep_again", "_sweeps", "_turns", "under_way")
+    __slots__ = (
+        "_consumers",
+        "_contents",
+        "_output",
+        "_removed",
+        "_sweep_again",
+        "_sweeps",
+        "_turns",
+        "stopped",
+        "under_way",
+    )
 
-    def __init__(self, contents: StreamContents, turns: Shared, events: RemovalEvents) -> None:
+    def __init__(
+        self,
+        contents: StreamContents,
+        turns: TurnScheduler,
+        output: StreamOutput,
+        consumers: Mapping[str, PurgeObserver],
+        removed: Callable[[int, str], None],
+    ) -> None:
+        """removed: see `ContentsEvents`. consumers: are told of what is removed."""
         self._contents = contents
         self._turns = turns
-        self._events = events
+        self._output = output
+        self._consumers = consumers
+        self._removed = removed
         self._sweeps = self._sweep_again = False
+        self.stopped = False
         self.under_way = 0
 
     def begin(self, steps: Steps[int], done: Callable[[int | Exception], object] | None = None) -> None:
@@ -70,8 +78,8 @@ class MessageRemoval:
             self.under_way -= 1
             if done is not None:
                 done(outcome)
-            elif isinstance(outcome, Exception) and not self._events.stopped:
-                self._events.log_failure(f"could not remove messages: {type(outcome).__name__}: {outcome}")
+            elif isinstance(outcome, Exception) and not self.stopped:
+                self._output.log_failure(f"could not remove messages: {type(outcome).__name__}: {outcome}")
 
         Slices(self._turns, self._while_served(steps), over, over)
 
@@ -80,7 +88,7 @@ class MessageRemoval:
 
         Raises StoreClosed if the stream stops first.
         """
-        while not self._events.stopped:
+        while not self.stopped:
             try:
                 next(steps)
             except StopIteration as end:
@@ -95,7 +103,7 @@ class MessageRemoval:
             self._turns,
             releasing(remains),
             lambda _: None,
-            lambda error: self._events.log_failure(str(error)),
+            lambda error: self._output.log_failure(str(error)),
         )
 
     def sweeping(self) -> Steps[int]:
@@ -117,7 +125,11 @@ class MessageRemoval:
         return gone
 
     def roll_up(self, subject: str, sequence: int) -> list[Answer] | None:
-        """Remove what is before `sequence`, of `subject` only unless that is ""; see `Stream.roll_up`."""
+        """Remove what is before `sequence`, of `subject` only unless that is "": a rollup.
+
+        Returns None if that is done. Otherwise returns a list: the answers put into it are sent once the
+        roll-up is done and durable.
+        """
         contents, steps = self._contents, paced(self.purging(subject=subject, up_to=sequence))
         answers: list[Answer] = []
         under_way = True
@@ -126,8 +138,8 @@ class MessageRemoval:
             nonlocal under_way
             under_way = False
             if isinstance(outcome, Exception):
-                refused = refusal_answer(contents.name, outcome, self._events.store_failed)
-                self._events.send_each([(reply, refused) for reply, _ in answers])
+                refused = refusal_answer(contents.name, outcome, self._output.store_failed)
+                self._output.send_each([(reply, refused) for reply, _ in answers])
                 return
             if answers:
                 contents.ack_queue.answers.extend(answers)
@@ -153,14 +165,14 @@ class MessageRemoval:
                 purged += removed
                 if contents.limits.keep:
                     self._keep_no_more(gone)
-                for reader in self._events.readers():
-                    yield from reader.on_purging(gone)
+                for consumer in list(self._consumers.values()):
+                    yield from consumer.on_purging(gone)
                 contents.update_usage()
                 contents.ack_queue.wake()
             yield
             before = store.messages
-        for reader in self._events.readers():
-            yield from reader.after_purge()
+        for consumer in list(self._consumers.values()):
+            yield from consumer.after_purge()
         contents.limits.rearm()
         contents.ack_queue.wake()
         return purged
@@ -171,3 +183,53 @@ class MessageRemoval:
             limits.keep.difference_update(gone)
         else:
             limits.keep = {seq for seq in limits.keep if seq >= first}
+
+    # --- of consumers
+
+    def remove_acked(self, sequence: int, consumer: RetainingConsumer) -> None:
+        """Remove a message that `consumer` is done with, if the retention allows it."""
+        self._contents.retention.acked(sequence, consumer)
+
+    def remove_all_acked(self, sequences: list[int], consumer: RetainingConsumer) -> None:
+        """Do what `remove_acked` does for many messages."""
+        self.begin(self._contents.retention.all_acked(sequences, consumer))
+
+    def consumer_changed(self) -> None:
+        """Remove what nobody wants any more, after a consumer came, went or changed its filters."""
+        self.begin(self.sweeping())
+
+    # --- on request
+
+    def purge(self, *, subject: str | None = None, up_to: int = 0, keep: int = 0) -> int:
+        """Remove many messages; see StreamStore.purge. Returns their number."""
+        return at_once(self.purging(subject=subject, up_to=up_to, keep=keep))
+
+    def delete_message(self, sequence: int, *, erase: bool) -> bool:
+        """Remove one message; return False if there is none. erase: overwrite it on the disk."""
+        store, subject = self._contents.store, ""
+        with suppress(NotFound):
+            subject = store.subject_of(sequence)
+        if store.remove(sequence, erase=erase) is None:
+            return False
+        self._removed(sequence, subject)
+        return True
+
+    def start_purge(
+        self, done: Callable[[RemovalOutcome], None], *, subject: str = "", up_to: int = 0, keep: int = 0
+    ) -> None:
+        """Purge in slices, and call `done` with the number of messages once that is durable."""
+
+        def purged(count: int | Exception) -> None:
+            if isinstance(count, Exception):
+                done(count)
+            else:
+                self._contents.ack_queue.after(lambda error: done(count if error is None else error))
+
+        self.begin(self.purging(subject=subject, up_to=up_to, keep=keep), purged)
+
+    def start_delete(self, done: Callable[[RemovalOutcome], None], sequence: int, *, erase: bool) -> None:
+        """Remove a message, and call `done(True)` once that is durable; `done(False)` if there is none."""
+        if self.delete_message(sequence, erase=erase):
+            self._contents.ack_queue.after(lambda error: done(True if error is None else error))
+        else:
+            done(False)

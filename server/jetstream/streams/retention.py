@@ -5,7 +5,7 @@ Promises:
   cannot be read, as nobody knows what that one wants.
 - In a work queue a message stays until one consumer acknowledged it.
 - Under limits retention consumers do not matter.
-- A message costs by the number of consumers that select it.
+- The cost of a message grows with the number of consumers that select it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ...slices import Steps, paced
 
 if TYPE_CHECKING:
     from .limits import Removed
-    from .readers import Readers, RetentionReader
+    from .stream_consumers import RetainingConsumer, StreamConsumers
 
 
 class InterestRetention:
@@ -35,7 +35,7 @@ class InterestRetention:
         self,
         config: StreamConfig,
         store: StreamStore,
-        consumers: Readers[Any],
+        consumers: StreamConsumers[Any],
         removed: Removed,
         *,
         unreadable: Collection[str] = (),
@@ -60,7 +60,7 @@ class InterestRetention:
         """Return whether no consumer wants the message any more (under interest retention)."""
         return not self._unreadable and not self._consumers.want(sequence, subject)
 
-    def acked(self, sequence: int, by: RetentionReader) -> bool:
+    def acked(self, sequence: int, by: RetainingConsumer) -> bool:
         """Remove a message that `by` is done with, if nobody else wants it; return whether it was removed."""
         if not (self.by_interest or self.by_work):
             return False
@@ -75,11 +75,11 @@ class InterestRetention:
         self._removed(sequence, subject)
         return True
 
-    def all_acked(self, sequences: list[int], by: RetentionReader) -> Steps[int]:
+    def all_acked(self, sequences: list[int], by: RetainingConsumer) -> Steps[int]:
         """Do in steps what `acked` does, for many messages; return how many were removed."""
         return paced(self._acking(sequences, by))
 
-    def _acking(self, sequences: list[int], by: RetentionReader) -> Steps[int]:
+    def _acking(self, sequences: list[int], by: RetainingConsumer) -> Steps[int]:
         gone = 0
         for sequence in sequences:
             gone += self.acked(sequence, by)

@@ -6,14 +6,13 @@ There may be thousands of sources. They are opened a few at a time, and their at
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
 from typing import TYPE_CHECKING
 
 from ....protocol import headers
 from ....protocol.api.consumer import ConsumerConfig
 from ....protocol.api.stream import StreamSource, StreamSourceInfo
 from ....protocol.identifier import name_hash
-from ...slices import Shared, Slices, Steps, at_once, paced
+from ...slices import Slices, Steps, TurnScheduler, at_once, paced
 from . import source_header
 from .origin_consumer import Origin, OriginTarget
 from .origin_request import ReplyInfo
@@ -69,7 +68,7 @@ class MirrorOrigin(Origin):
 
     def accepted(self, delivered: int, pending: int) -> None:
         """Skip what lies before the consumer's beginning, as the origin does not have it."""
-        self.target.pass_by(delivered)
+        self.target.skip_to(delivered)
         self.copied = max(delivered, self.contents.store.last_seq)
         self._see_how_far(pending)
 
@@ -155,7 +154,7 @@ class SourceOrigin(Origin):
         header = headers.set(header, source_header.HEADER, value)
         self.target.copy(self, delivery.stream_seq, subject, header, body)
 
-    def agreed(self) -> int:
+    def stored_up_to(self) -> int:
         """Return the origin's sequence of the newest copy stored here."""
         known = self.contents.source_offsets.of(self.index)
         return known.sequence if known is not None else 0
@@ -168,7 +167,7 @@ class SourceOrigin(Origin):
 
 
 class Sourcing:
-    """The origins of one stream. A source that is not open yet does not appear in the info.
+    """The origins of one stream. Sources are opened in steps; one that is not open yet was never active.
 
     contents, context: those of the stream.
     target: the stream, which stores what the origins send.
@@ -192,7 +191,7 @@ class Sourcing:
         self._mirror: MirrorOrigin | None = None
         self._sources: dict[str, SourceOrigin] = {}
         self._namesakes: Counter[str] = Counter()
-        self._attempts = Shared(partial(context.host.clock.call_later, 0))
+        self._attempts = TurnScheduler(context.host.clock.soon)
         self._opening: Slices | None = None
 
     def start(self) -> None:
@@ -246,7 +245,7 @@ class Sourcing:
         for origin in origins:
             if origin.source.external is None and origin.source.name == name:
                 if origin.following:
-                    origin.doubt()
+                    origin.check_liveness()
                 else:
                     origin.retry_now()
 
@@ -270,11 +269,21 @@ class Sourcing:
         return self._mirror.info() if self._mirror is not None else None
 
     def source_infos(self) -> Steps[list[StreamSourceInfo]]:
-        """Return the infos of the open sources, in the configuration's order."""
+        """Return the infos of the sources, in the configuration's order."""
         found = []
         for source in self._contents.config.sources:
             origin = self._sources.get(source_index(source))
-            if origin is not None:
-                found.append(origin.info())
+            found.append(origin.info() if origin is not None else _not_open_yet(source))
             yield
         return found
+
+
+def _not_open_yet(source: StreamSource) -> StreamSourceInfo:
+    """Return what the info shows of a source that waits for its turn to be opened."""
+    return StreamSourceInfo(
+        name=source.name,
+        external=source.external,
+        active=-1,
+        filter_subject=source.filter_subject,
+        subject_transforms=list(source.subject_transforms),
+    )

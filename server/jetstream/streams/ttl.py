@@ -153,7 +153,7 @@ class MessageTTLs:
             if perf_counter() >= until:
                 break
         self.stop()  # storing a marker may have set a timer
-        self._timer = self._clock.call_later(0, self._run)  # there may be more
+        self._timer = self._clock.soon(self._run)  # there may be more
 
     def expire(self) -> None:
         """Remove messages whose lifetime is over, at most `MOST_AT_ONCE`, the earliest ends first."""

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ....keys import FolderError, KeyRole, NotFoundError, files, is_public
+from ....protocol.lazy_dataclass import dataclass
 from ...clock import SECOND
 from ...slices import Steps, at_once
 from ..token_parser import digest_of
@@ -46,13 +47,26 @@ class Deletion(Enum):
     REMOVE = "removed"
 
 
-class TokenDirectory:
-    """The stored tokens by public key.
+@dataclass(frozen=True, slots=True)
+class DirectoryRules:
+    """Which tokens a directory keeps.
 
     limit: the maximum number of tokens, 0 for none. At the limit the least recently used one is removed if
         `evict` is set; otherwise a new one is refused.
     ttl: ns after which an unused token is removed; 0 to remove tokens when they expire.
-    deletion: what `delete` does.
+    deletion: what `TokenDirectory.delete` does.
+    """
+
+    limit: int = 0
+    evict: bool = False
+    ttl: int = 0
+    deletion: Deletion = Deletion.NONE
+
+
+class TokenDirectory:
+    """The stored tokens by public key.
+
+    deletion: that of its rules.
     digest: the XOR of the SHA-256 of all tokens, which is equal for equal sets of tokens.
     """
 
@@ -62,21 +76,17 @@ class TokenDirectory:
         trust: Trust,
         clock: Clock,
         log: Logger,
-        *,
-        limit: int = 0,
-        evict: bool = False,
-        ttl: int = 0,
-        deletion: Deletion = Deletion.NONE,
+        rules: DirectoryRules,
     ) -> None:
         self.path = path
-        self.deletion = deletion
+        self.deletion = rules.deletion
         self.digest = EMPTY
         self._trust = trust
         self._clock = clock
         self._log = log
-        self._limit = limit
-        self._evict = evict
-        self._ttl = ttl
+        self._limit = rules.limit
+        self._evict = rules.evict
+        self._ttl = rules.ttl
         self._entries: dict[str, TokenEntry] = {}  # from the least to the most recently used if `evict`
         self._used: dict[str, int] = {}
         self._warned: dict[str, tuple[int, int]] = {}
@@ -116,7 +126,7 @@ class TokenDirectory:
                 yield
             found.sort(key=ages.__getitem__)
         for key in dict.fromkeys([*before, *found]):
-            self._look_at(key)
+            self._refresh(key)
             yield
         self._make_room(0)
         after = {key: entry.digest for key, entry in self._entries.items()}
@@ -129,7 +139,7 @@ class TokenDirectory:
         token = self._read(key)
         entry = self._entries.get(key)
         if token is None or entry is None or digest_of(token) != entry.digest:
-            token = self._look_at(key)
+            token = self._refresh(key)
         if token:
             self._touch(key)
         return token
@@ -163,7 +173,7 @@ class TokenDirectory:
         """Store a token; see Resolver.store."""
         if not is_public(key, KeyRole.ACCOUNT):
             raise ResolverError("this is no public key of an account")
-        self._look_at(key)
+        self._refresh(key)
         present = self._entries.get(key)
         if present is not None and present.digest == digest_of(token):
             self._touch(key)
@@ -185,7 +195,7 @@ class TokenDirectory:
                 self._set_aside(key)
             files.write(self._file(key), token)
         except (FolderError, OSError) as error:
-            self._look_at(key)  # a write may fail after the new file has its name
+            self._refresh(key)  # a write may fail after the new file has its name
             raise ResolverError(str(error)) from error
         self._gone.pop(key, None)
         self._put(key, entry)
@@ -223,7 +233,7 @@ class TokenDirectory:
         except (FolderError, OSError) as error:
             raise ResolverError(f"cannot delete {file}: {error}") from error
         finally:
-            self._look_at(key)
+            self._refresh(key)
 
     def sweep(self) -> list[str]:
         """Remove tokens that expired or were not used for the ttl, and return their keys."""
@@ -247,7 +257,7 @@ class TokenDirectory:
         except FolderError:
             return None
 
-    def _look_at(self, key: str) -> str:
+    def _refresh(self, key: str) -> str:
         """Update what is remembered of `key` from its file, and return the token if it fits."""
         file = self._file(key)
         token = ""

@@ -6,10 +6,10 @@ signed by a trusted key. Its dates are not checked here: they are the account's 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ....keys import Refusal
+from ....protocol.lazy_dataclass import dataclass
 from ..token_parser import read
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from ....protocol.lazy_dataclass import dataclass
 from ...clock import SECOND
 from ..token_parser import TokenParser
 from .entry import TokenEntry, UnfitError
@@ -26,39 +27,45 @@ if TYPE_CHECKING:
 MINUTE = 60 * SECOND
 
 
-class FolderResolver:
-    """A directory in use.
+@dataclass(frozen=True, slots=True)
+class FolderOptions:
+    """What the configuration says of a resolver with a directory.
 
     kind: "full" or "cache".
-    interval: ns between syncs with other servers.
     timeout: ns for a lookup.
+    interval: ns between syncs with other servers.
     sweep: ns between searches for tokens to remove.
     """
 
+    kind: str
+    timeout: int
+    interval: int = 0
+    sweep: int = MINUTE
+
+
+class FolderResolver:
+    """A directory in use. kind, interval: those of its options."""
+
     def __init__(
         self,
-        kind: str,
+        options: FolderOptions,
         directory: TokenDirectory,
         peers: ResolverPeers,
         trust: Trust,
         clock: Clock,
         log: Logger,
-        *,
         parser: TokenParser | None = None,
-        timeout: int,
-        interval: int = 0,
-        sweep: int = MINUTE,
     ) -> None:
-        self.kind = kind
+        self.kind = options.kind
         self.directory = directory
-        self.interval = interval
+        self.interval = options.interval
         self.peers = peers
         self._parser = parser or TokenParser()
         self._trust = trust
         self._clock = clock
         self._log = log
-        self._timeout = timeout
-        self._sweep_every = sweep
+        self._timeout = options.timeout
+        self._sweep_every = options.sweep
         self._timer: Timer | None = None
 
     async def start(self, preload: Mapping[str, str]) -> None:

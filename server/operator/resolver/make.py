@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, cast
 
 from ...config.options import SECOND
 from ..token_parser import TokenParser
-from .directory import Deletion, TokenDirectory
-from .folder import FolderResolver
+from .directory import Deletion, DirectoryRules, TokenDirectory
+from .folder import FolderOptions, FolderResolver
 from .memory import MemoryResolver
 from .peers import ResolverPeers
 from .resolver import Resolver, ResolverError
@@ -53,18 +53,9 @@ def make_resolver(
         return MemoryResolver(trust, log)
     parser = parser or TokenParser()
     peers = ResolverPeers(registry, clock, random_bytes, parser)
-    return FolderResolver(
-        given.kind,
-        _directory(given, trust, clock, log),
-        peers,
-        trust,
-        clock,
-        log,
-        parser=parser,
-        timeout=given.timeout,
-        interval=given.interval,
-        sweep=min(MINUTE, max(given.ttl // 2, SECOND)) if given.ttl else MINUTE,
-    )
+    sweep = min(MINUTE, max(given.ttl // 2, SECOND)) if given.ttl else MINUTE
+    used = FolderOptions(given.kind, given.timeout, given.interval, sweep)
+    return FolderResolver(used, _directory(given, trust, clock, log), peers, trust, clock, log, parser)
 
 
 def reloading_resolver(resolver: Resolver, options: Options) -> Steps[list[str]]:
@@ -94,13 +85,5 @@ def _directory(given: ResolverOptions, trust: Trust, clock: Clock, log: Logger) 
         deletion = Deletion.REMOVE
     elif given.allow_delete:
         deletion = Deletion.REMOVE if given.hard_delete else Deletion.RENAME
-    return TokenDirectory(
-        Path(given.dir),
-        trust,
-        clock,
-        log,
-        limit=given.limit or 0,
-        evict=given.kind == "cache",
-        ttl=given.ttl,
-        deletion=deletion,
-    )
+    rules = DirectoryRules(given.limit or 0, evict=given.kind == "cache", ttl=given.ttl, deletion=deletion)
+    return TokenDirectory(Path(given.dir), trust, clock, log, rules)

@@ -59,7 +59,7 @@ class ResolverPeers:
     def _expected(self, links: int) -> int:
         """Return how many servers should answer: those seen recently, but at least one for each link."""
         since = self._clock.now() - SILENT
-        return max(links, sum(heard > since for heard in self._servers.values()))
+        return max(links, sum(seen > since for seen in self._servers.values()))
 
     def inbox(self) -> str:
         """Return a new subject for answers."""

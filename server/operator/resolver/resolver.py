@@ -22,7 +22,24 @@ class AccountAbsentError(ResolverError):
     """Nobody has a token of this account, or nobody who has it answered in time."""
 
 
-class Resolver(Protocol):
+class TokenStore(Protocol):
+    """The tokens that are stored on this server, by the public key of their account."""
+
+    def known(self, key: str) -> str:
+        """Return the token that is stored here, without asking anyone; "" if there is none."""
+
+    def store(self, key: str, token: str, *, newer_only: bool) -> bool:
+        """Store a token. Return False if it is stored already, or if `newer_only` is set and a newer one is.
+
+        Raises ResolverError, and keeps what is stored, if the token does not fit or the store or disk is
+        full.
+        """
+
+    def keys(self) -> list[str]:
+        """Return the accounts whose tokens are stored here, sorted."""
+
+
+class Resolver(TokenStore, Protocol):
     """Finds the tokens of accounts by public key. `kind` is "memory", "url", "full" or "cache"."""
 
     kind: str
@@ -42,19 +59,6 @@ class Resolver(Protocol):
 
         Raises AccountAbsentError if there is none, or ResolverError if asking failed.
         """
-
-    def known(self, key: str) -> str:
-        """Return the token that is stored here, without asking anyone; "" if there is none."""
-
-    def store(self, key: str, token: str, *, newer_only: bool) -> bool:
-        """Store a token. Return False if it is stored already, or if `newer_only` is set and a newer one is.
-
-        Raises ResolverError, and keeps what is stored, if the token does not fit or the store or disk is
-        full.
-        """
-
-    def keys(self) -> list[str]:
-        """Return the accounts whose tokens are stored here, sorted."""
 
     def reloading(self, preload: Mapping[str, str]) -> Steps[list[str]]:
         """Apply a reloaded configuration, in steps. Return the accounts whose tokens changed or are gone.

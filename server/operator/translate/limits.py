@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 def limits(given: OperatorLimits) -> ConnectionLimits:
-    """Return the limits of connections, subscriptions and payload. As in nats-server, `data` limits none."""
+    """Return the limits of connections, subscriptions and payload. `data` limits none.
+
+    Source: nats-server's server/accounts.go: updateAccountClaimsWithRefresh.
+    """
     return ConnectionLimits(limit(given.conn), limit(given.subs), limit(given.payload), limit(given.leaf))
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lib.examples import seeds
 from lib.operator_fixture import OperatorEnv
 from lib.operator_store import add_user, written
 from pyjs.keys import IdentityError, KeyPair, KeyRole, Workspace
@@ -217,7 +218,7 @@ def _stretches(layout: Layout) -> list[tuple[Port, float, float, float, float]]:
     return result
 
 
-@pytest.mark.parametrize("seed", range(60))
+@seeds(20)
 def test_nothing_lies_over_anything_else(seed: int) -> None:
     cards, ties = _cards(random.Random(seed))
     layout = arrange(cards, ties, 50)

@@ -9,7 +9,14 @@ import pytest
 from lib.nsc_folders import NscFolders
 from pyjs.keys import Export, IdentityError
 from pyjs.keys.claims import ServiceLatency
-from pyjs.keys.workspace.exports import ExportChanges, add_export, delete_export, edit_export, read_sampling
+from pyjs.keys.workspace.exports import (
+    ExportChanges,
+    add_export,
+    add_exports,
+    delete_export,
+    edit_export,
+    read_sampling,
+)
 
 
 @pytest.fixture
@@ -241,3 +248,15 @@ def test_sampling_rates(text: str) -> None:
 def test_what_is_no_sampling_rate(text: str) -> None:
     with pytest.raises(IdentityError, match="between 1 and 100"):
         read_sampling(text)
+
+
+def test_several_exports_are_added_together_or_not_at_all(folders: NscFolders) -> None:
+    before = folders.content()
+    with pytest.raises(IdentityError, match="already exports"):
+        add_exports(folders.workspace(), [Export(subject="x.>"), Export(subject="x.y")], account="TEST")
+    assert folders.content() == before
+    added = add_exports(
+        folders.workspace(), [Export(subject="x.>"), Export(subject="y", type="service")], account="TEST"
+    )
+    assert [result.export.name for result in added] == ["x.>", "y"]
+    assert [export.type for export in folders.claims(added[0].account).nats.exports] == ["stream", "service"]

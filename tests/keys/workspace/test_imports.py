@@ -11,7 +11,15 @@ from pyjs.keys import Export, IdentityError, Import, KeyRole
 from pyjs.keys.claims.export import Kind
 from pyjs.keys.workspace.activations import generate_activation
 from pyjs.keys.workspace.exports import add_export
-from pyjs.keys.workspace.imports import add_activated_import, add_import, delete_import
+from pyjs.keys.workspace.imports import (
+    ImportChanges,
+    add_activated_import,
+    add_import,
+    add_imports,
+    delete_import,
+    edit_import,
+    find_local,
+)
 from pyjs.keys.workspace.revocations import revoke_activation
 
 DAY = 86400
@@ -240,3 +248,42 @@ def test_the_exporter_or_the_kind_chooses_among_imports_of_one_subject(folders: 
     assert delete_import(folders.workspace(), subject="open.x", kind="service", account="B").item.type == (
         "service"
     )
+
+
+def test_several_imports_are_added_together_or_not_at_all(folders: NscFolders) -> None:
+    good, bad = Import(subject="open.x", account="A"), Import(subject="open.y", account="B")
+    before = folders.content()
+    with pytest.raises(IdentityError, match="cannot import from itself"):
+        add_imports(folders.workspace(), [good, bad], account="B")
+    assert folders.content() == before
+    added = add_imports(folders.workspace(), [good, Import(subject="open.y", account="A")], account="B")
+    assert [result.item.subject for result in added] == ["open.x", "open.y"]
+    assert len(folders.claims("B").nats.imports) == 2
+
+
+def test_an_import_is_edited_by_the_rules_of_adding_one(folders: NscFolders) -> None:
+    _add(folders, subject="svc.*.*", type="service", local_subject="s.$1.$2")
+    here = folders.workspace()
+    item = find_local(folders.claims("B"), "s.*.*")
+    assert item == find_local(folders.claims("B"), "s.$1.$2")
+    for changes, text in (
+        (ImportChanges(), "specify some options"),
+        (ImportChanges(local_subject="s.$1"), "must use each wildcard"),
+        (ImportChanges(allow_trace=True), "only streams can allow traces"),
+    ):
+        with pytest.raises(IdentityError, match=text):
+            edit_import(here, changes, subject="svc.*.*", account="B")
+    edit_import(here, ImportChanges(local_subject="t.$2.$1", share=True), subject="svc.*.*", account="B")
+    (item,) = folders.claims("B").nats.imports
+    assert (item.local_subject, item.share, item.subject) == ("t.$2.$1", True, "svc.*.*")
+    with pytest.raises(IdentityError, match="imports nothing as"):
+        find_local(folders.claims("B"), "s.*.*")
+
+
+def test_two_imports_of_one_local_subject_need_a_kind(folders: NscFolders) -> None:
+    _add(folders, subject="open.x", local_subject="mine")
+    add_export(folders.workspace(), Export(subject="mine", type="service"), account="A")
+    _add(folders, subject="mine", type="service")
+    with pytest.raises(IdentityError, match="a stream and a service"):
+        find_local(folders.claims("B"), "mine")
+    assert find_local(folders.claims("B"), "mine", "stream").subject == "open.x"

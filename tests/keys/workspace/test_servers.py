@@ -145,14 +145,14 @@ def test_status_shows_what_ends(nsc: NscFixture) -> None:
     nsc.one.claims.exp, nsc.two.claims.exp = now + 3600, now + 100 * 86400
     nsc.write()
     nsc.push("ONE", "TWO")
-    held = {row.name: row for row in nsc.status().accounts}
-    assert [(held[n].expiring, held[n].expired) for n in ("ONE", "TWO", "SYS")] == [
+    rows = {row.name: row for row in nsc.status().accounts}
+    assert [(rows[n].expiring, rows[n].expired) for n in ("ONE", "TWO", "SYS")] == [
         (True, False),
         (False, False),
         (False, False),
     ]
-    assert held["ONE"].expires == now + 3600
-    assert held["ONE"].id == nsc.workspace.store().account("ONE").jti
+    assert rows["ONE"].expires == now + 3600
+    assert rows["ONE"].id == nsc.workspace.store().account("ONE").jti
 
 
 def test_pull_brings_what_is_newer_and_leaves_what_is_newer_here(nsc: NscFixture) -> None:
@@ -288,17 +288,17 @@ def test_only_one_thing_after_a_push(nsc: NscFixture) -> None:
 class Account(BaseHTTPRequestHandler):
     """An account server: tokens by path; what is posted is kept, with the answer that `codes` has for it."""
 
-    held: dict[str, str]
+    tokens: dict[str, str]
     codes: dict[str, int]
 
     def do_POST(self) -> None:
         token = self.rfile.read(int(self.headers["Content-Length"])).decode()
-        self.held[self.path] = token
+        self.tokens[self.path] = token
         code = self.codes.get(self.path, 200)
         self._answer(code, "thank you" if code != 200 else "")
 
     def do_GET(self) -> None:
-        self._answer(200 if self.path in self.held else 404, self.held.get(self.path, ""))
+        self._answer(200 if self.path in self.tokens else 404, self.tokens.get(self.path, ""))
 
     def _answer(self, code: int, text: str) -> None:
         self.send_response(code)
@@ -312,7 +312,7 @@ class Account(BaseHTTPRequestHandler):
 @pytest.fixture
 def accounts() -> Iterator[tuple[str, type[Account]]]:
     """(URL, its handler) of an account server."""
-    kind = type("Kept", (Account,), {"held": {}, "codes": {}})
+    kind = type("Kept", (Account,), {"tokens": {}, "codes": {}})
     with ThreadingHTTPServer(("127.0.0.1", 0), kind) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
@@ -337,7 +337,7 @@ def test_an_account_server(accounts: tuple[str, type[Account]], tmp_path: Path) 
         "       [ERR ] failed to push account to remote server",
         "       > thank you",
     ]
-    kind.held[f"/jwt/v1/accounts/{one.id}"] = one.set(description="theirs").token()
+    kind.tokens[f"/jwt/v1/accounts/{one.id}"] = one.set(description="theirs").token()
     pulled = asyncio.run(pull(workspace, "ONE"))
     assert pulled.report.render() == '[ OK ] pulled "ONE" from the account server'
     assert workspace.store().account("ONE").nats.description == "theirs"
@@ -390,11 +390,11 @@ def test_status_tells_servers_apart_that_hold_different_tokens(pair: NscFixture)
     pair.push("ONE", "TWO", "SYS")
     pair.leaf.restart()
     pair.whole()
-    held = {(row.server, row.name): row for row in pair.status().accounts}
-    assert [held[server, "ONE"].state for server in ("S", "L")] == [StatusKind.CURRENT, StatusKind.OLDER]
-    assert "told apart by what is in use" in held["L", "ONE"].note
-    assert [held[server, "TWO"].state for server in ("S", "L")] == [StatusKind.UNKNOWN, StatusKind.UNKNOWN]
-    assert held["S", "TWO"].note == "one of 2 that servers hold"
+    rows = {(row.server, row.name): row for row in pair.status().accounts}
+    assert [rows[server, "ONE"].state for server in ("S", "L")] == [StatusKind.CURRENT, StatusKind.OLDER]
+    assert "told apart by what is in use" in rows["L", "ONE"].note
+    assert [rows[server, "TWO"].state for server in ("S", "L")] == [StatusKind.UNKNOWN, StatusKind.UNKNOWN]
+    assert rows["S", "TWO"].note == "one of 2 that servers hold"
     pair.push("ONE", "TWO", "SYS")
     assert not pair.status().differs
 

@@ -183,8 +183,11 @@ def _delete(fixture: JetStreamFixture, promised: Promised, name: str, sequence: 
     promised.deleted[name].add(sequence)
 
 
-def judge(files: Files, promised: Promised) -> Findings:
-    """Open a store, compare it with what was promised, use it further, and open it again."""
+def judge(files: Files, promised: Promised, damaged: str = "") -> Findings:
+    """Open a store, compare it with what was promised, use it further, and open it again.
+
+    damaged: the stream that is opened again, "" for all. The others are as in a store that is not damaged.
+    """
     findings = Findings()
     with mock.patch.object(configs, "FileStream", partial(FileStream, block_size=BLOCK_SIZE)):
         fixture, log = opened(files)
@@ -198,7 +201,7 @@ def judge(files: Files, promised: Promised) -> Findings:
             findings.broken.append("a loss is not told in the log")
         if not findings.lost and not healthy:
             findings.broken.append("healthz tells of a loss, and the streams do not")
-        _go_on(fixture, promised, findings)
+        _go_on(fixture, promised, findings, damaged)
     return findings
 
 
@@ -254,17 +257,19 @@ def _consumer(fixture: JetStreamFixture, name: str, promised: Promised, findings
         findings.broken.append(f"{name} > C: went back to {info['delivered']}, {info['ack_floor']}")
 
 
-def _go_on(fixture: JetStreamFixture, promised: Promised, findings: Findings) -> None:
+def _go_on(fixture: JetStreamFixture, promised: Promised, findings: Findings, damaged: str) -> None:
     """Publish once more, stop, open again: everything must be as before, and the loss still reported."""
     for name in list(fixture.js.streams):
         answer = json.loads(fixture.publish(f"{name}.1", b"after"))
         if "error" in answer or answer["seq"] <= promised.last[name]:
             findings.broken.append(f"{name}: after the damage a publish gets {answer}")
-    state = {name: fixture.call(f"STREAM.INFO.{name}")["state"] for name in fixture.js.streams}
+    names = {damaged or name for name in fixture.js.streams} & set(fixture.js.streams)
+    state = {name: fixture.call(f"STREAM.INFO.{name}")["state"] for name in names}
     for end in ("kill", "stop"):
         if end == "stop":
             fixture.close()
-        again, _ = opened(files_of(fixture))
+        files = files_of(fixture)
+        again, _ = opened({path: files[path] for path in files if not damaged or stream_of(path) == damaged})
         for name, before in state.items():
             now = again.call(f"STREAM.INFO.{name}")
             if "error" in now or any(now["state"].get(one) != before.get(one) for one in FIGURES):
@@ -272,6 +277,12 @@ def _go_on(fixture: JetStreamFixture, promised: Promised, findings: Findings) ->
                 wanted = {one: before.get(one) for one in FIGURES}
                 findings.broken.append(f"{name}: opened again after a {end}: {after}, not {wanted}")
         again.close()
+
+
+def stream_of(path: str) -> str:
+    """Return the name of the stream to which a file belongs, "" of none."""
+    found = re.search(r"/streams/(\w+)/", path)
+    return found[1] if found else ""
 
 
 FIGURES = ("messages", "bytes", "first_seq", "last_seq", "lost")
@@ -365,4 +376,4 @@ def play() -> Iterator[tuple[Case, Findings]]:
     for end, files in (("kill", killed), ("stop", stopped)):
         yield Case(end, "", "nothing", files), judge(files, promised)
         for case in cases(end, files, older):
-            yield case, judge(case.files, promised)
+            yield case, judge(case.files, promised, stream_of(case.path))

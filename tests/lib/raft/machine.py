@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 PATH = "/raft"
 TIMING = RaftConfig(
-    message_bytes=400, window_messages=4, window_bytes=1600, part_bytes=64, part_window=2, keep=5
+    max_size_per_msg=400, max_inflight_msgs=4, max_inflight_bytes=1600, part_bytes=64, part_window=2, keep=5
 )
 SEGMENT = 600
 

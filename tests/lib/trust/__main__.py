@@ -55,7 +55,7 @@ def main() -> int:
                         seed=seed,
                         rate=given.rate,
                         options=given.options,
-                        tell=say if given.verbose else lambda _: None,
+                        log=say if given.verbose else lambda _: None,
                         keep=given.keep,
                     )
                     report = scenario.play(given.rounds or plan.rounds)

@@ -31,7 +31,7 @@ jetstream {{ store_dir: "<store>", max_memory_store: 256MB, max_file_store: 4GB{
 cluster {{
     name: trust
     listen: 127.0.0.1:{port}
-    advertise: "127.0.0.1:{door}"
+    advertise: "127.0.0.1:{proxy}"
     no_advertise: true
     routes: [{routes}]
 }}
@@ -78,8 +78,8 @@ class FaultyCluster(JetMesh):
         self.servers: list[ServerProcess] = []
         self.switch = Switch()
         ports = [free_port() for _ in range(size)]
-        doors = [self.switch.door(f"s{number}", port) for number, port in enumerate(ports)]
-        routes = ", ".join(f"nats-route://127.0.0.1:{door}" for door in doors)
+        proxies = [self.switch.proxy(f"s{number}", port) for number, port in enumerate(ports)]
+        routes = ", ".join(f"nats-route://127.0.0.1:{proxy}" for proxy in proxies)
         options = f", {options}" if options else ""
         try:
             for number, port in enumerate(ports):
@@ -89,7 +89,7 @@ class FaultyCluster(JetMesh):
                 server = Server(name, start, directory, {})
                 self.servers.append(server)
                 server.configure(
-                    CONFIG.format(name=name, port=port, door=doors[number], routes=routes, options=options)
+                    CONFIG.format(name=name, port=port, proxy=proxies[number], routes=routes, options=options)
                 )
             self.launch(self.servers)
             self.ready()

@@ -15,7 +15,7 @@ CHANGE_SECONDS = 90.0
 def members(scenario: Scenario, number: int) -> Fault:
     """Play one of the changes below, by turns."""
     play = [scale, crash_in_change, emptied, peer_remove, recreated, wiped_first][(number - 1) % 6]
-    scenario.tell(play.__name__)
+    scenario.log(play.__name__)
     yield from play(scenario)
 
 
@@ -27,7 +27,7 @@ def ask(scenario: Scenario, suffix: str, body: object = b"") -> None:
         said = "done"
     except (ApiFailureError, OSError, EOFError) as error:
         said = f"{type(error).__name__}: {error}"
-    scenario.tell(f"{suffix} through {server.name}: {said}")
+    scenario.log(f"{suffix} through {server.name}: {said}")
 
 
 def replicas(scenario: Scenario, count: int) -> None:
@@ -55,7 +55,7 @@ def cut_one(scenario: Scenario) -> str:
     name = scenario.rng.choice([server.name for server in scenario.cluster.servers if server.name != leader])
     others = [server.name for server in scenario.cluster.servers if server.name != name]
     scenario.cluster.part([name], others, breaks=scenario.rng.random() < 0.5)
-    scenario.tell(f"{name} is cut off, {leader} leads")
+    scenario.log(f"{name} is cut off, {leader} leads")
     return name
 
 
@@ -82,7 +82,7 @@ def crash_in_change(scenario: Scenario) -> Fault:
         ask(scenario, f"STREAM.UPDATE.{STREAM}", config)
         yield scenario.some(0, 1.5)
         victims = scenario.pick(scenario.rng.choice([1, scenario.size]))
-        scenario.tell(f"power {[victim.name for victim in victims]}")
+        scenario.log(f"power {[victim.name for victim in victims]}")
         for victim in victims:
             victim.kill()
         for victim in victims:
@@ -113,7 +113,7 @@ def emptied(scenario: Scenario) -> Fault:
     victim = scenario.cluster[
         scenario.rng.choice([n for n in scenario.cluster.names if n not in (cut, leader)])
     ]
-    scenario.tell(f"{victim.name} loses its disk")
+    scenario.log(f"{victim.name} loses its disk")
     victim.kill()
     yield scenario.some(0.5, 2)
     if scenario.rng.random() < 0.5:
@@ -133,15 +133,15 @@ def wiped_first(scenario: Scenario) -> Fault:
     acknowledged. Of ten pairs of servers three streams rule out nine at most.
     """
     scenario.whole()
-    held = [set(scenario.cluster.members(stream)) for stream in (STREAM, JOBS, BUCKET)]
+    members = [set(scenario.cluster.members(stream)) for stream in (STREAM, JOBS, BUCKET)]
     servers = scenario.pick(scenario.size)
     count = scenario.minority
-    while any(len(names & {server.name for server in servers[:count]}) > 1 for names in held):
+    while any(len(names & {server.name for server in servers[:count]}) > 1 for names in members):
         servers = scenario.pick(scenario.size)
     for server in servers:
         server.kill()
     wiped, one, rest = servers[:count], servers[count], servers[count + 1 :]
-    scenario.tell(f"{[server.name for server in wiped]} are empty, and back first with {one.name}")
+    scenario.log(f"{[server.name for server in wiped]} are empty, and back first with {one.name}")
     for server in wiped:
         scenario.cluster.wipe(server)
         server.launch()
@@ -166,7 +166,7 @@ def recreated(scenario: Scenario) -> Fault:
     yield scenario.some(0, 1)
     scenario.cluster.call(f"STREAM.DELETE.{name}", seconds=CHANGE_SECONDS)
     kept = scenario.rng.random() < 0.5
-    scenario.tell(f"{name} is deleted while {victim.name} is down" + (", and made again" if kept else ""))
+    scenario.log(f"{name} is deleted while {victim.name} is down" + (", and made again" if kept else ""))
     if kept:
         scenario.cluster.call(f"STREAM.CREATE.{name}", config)
         _publish(scenario, f"{name}.new", "new")
@@ -206,7 +206,7 @@ def _remove_server(scenario: Scenario, name: str, cut: str) -> None:
             with server.connect(user="admin", **{"pass": "admin"}) as wire:
                 answer = JetStream(wire).raw("SERVER.REMOVE", {"peer": name})
         except (OSError, EOFError) as error:
-            scenario.tell(f"SERVER.REMOVE {name} through {server.name}: {error!r}")
+            scenario.log(f"SERVER.REMOVE {name} through {server.name}: {error!r}")
             continue
-        scenario.tell(f"SERVER.REMOVE {name} through {server.name}: {answer.body.decode()[:200]}")
+        scenario.log(f"SERVER.REMOVE {name} through {server.name}: {answer.body.decode()[:200]}")
         return

@@ -28,7 +28,7 @@ def kill(scenario: Scenario, number: int) -> Fault:
         leader = scenario.cluster[scenario.cluster.leader_of(STREAM)]
         victims = [leader, *[v for v in victims if v is not leader]][: len(victims)]
     gently = scenario.rng.random() < 0.2
-    scenario.tell(f"{'end' if gently else 'kill'} {[v.name for v in victims]}")
+    scenario.log(f"{'end' if gently else 'kill'} {[v.name for v in victims]}")
     for victim in victims:
         if gently:
             victim.signal(signal.SIGTERM)
@@ -44,7 +44,7 @@ def back(scenario: Scenario, servers: list[ServerProcess]) -> Fault:
     """Start servers again, together or one after the other; some are killed once more while they start."""
     if scenario.rng.random() < 0.3:
         again = scenario.rng.choice(servers)
-        scenario.tell(f"{again.name} is killed while it starts")
+        scenario.log(f"{again.name} is killed while it starts")
         again.spawn()
         yield scenario.some(0.2, 2)
         again.kill()
@@ -59,7 +59,7 @@ def back(scenario: Scenario, servers: list[ServerProcess]) -> Fault:
 def power(scenario: Scenario, number: int) -> Fault:
     """Kill servers at about the same moment and lose what they had not synced."""
     victims = scenario.pick([1, scenario.majority, scenario.size][(number - 1) % 3])
-    scenario.tell(f"power {[v.name for v in victims]}")
+    scenario.log(f"power {[v.name for v in victims]}")
     for victim in victims:
         victim.kill()
     for victim in victims:
@@ -82,7 +82,7 @@ def pause(scenario: Scenario, number: int) -> Fault:
     victims = scenario.pick([1, scenario.minority, scenario.majority][(number - 1) % 3])
     if number % 2:
         victims = [scenario.cluster[scenario.cluster.leader_of(STREAM)]]
-    scenario.tell(f"pause {[v.name for v in victims]}")
+    scenario.log(f"pause {[v.name for v in victims]}")
     for victim in victims:
         victim.signal(signal.SIGSTOP)
     yield scenario.some(1, 8)
@@ -108,7 +108,7 @@ def partition(scenario: Scenario, number: int) -> Fault:
     else:  # one server hears both sides, which do not hear each other
         half = (scenario.size - 1) // 2
         scenario.cluster.part(names[1 : 1 + half], names[1 + half :], breaks=breaks)
-    scenario.tell(f"partition {shape}, leader {leader}, order {names}, breaks {breaks}")
+    scenario.log(f"partition {shape}, leader {leader}, order {names}, breaks {breaks}")
     yield scenario.some(2, 10)
     scenario.cluster.switch.heal()
 
@@ -126,7 +126,7 @@ def crash_schedule(scenario: Scenario, number: int) -> Fault:
         servers[scenario.minority + 1 :],
     )
     cut = scenario.rng.random() < 0.5
-    scenario.tell(f"away {[s.name for s in away]}, crashes {crashes.name}, cut {cut}")
+    scenario.log(f"away {[s.name for s in away]}, crashes {crashes.name}, cut {cut}")
     _away(scenario, away, scenario.others(away), cut=cut)
     yield scenario.some(6, 10)
     scenario.cluster.cut_power(crashes)
@@ -167,7 +167,7 @@ def damaged(scenario: Scenario, number: int) -> Fault:
             break
     for victim in victims:
         done = damage(scenario.cluster.store(victim), kind, scenario.rng)
-        scenario.tell(f"{victim.name}: {kind.name}: {'; '.join(done)}")
+        scenario.log(f"{victim.name}: {kind.name}: {'; '.join(done)}")
     yield scenario.some(0, 1)
     for victim in victims:
         _launch_damaged(scenario, victim)
@@ -186,7 +186,7 @@ def _launch_damaged(scenario: Scenario, server: ServerProcess) -> None:
     except RuntimeError:
         if scenario.cluster.implementation != "reference":
             raise
-        scenario.tell(f"{server.name} does not start")
+        scenario.log(f"{server.name} does not start")
         scenario.cluster.wipe(server)
         server.launch()
 
@@ -204,7 +204,7 @@ def bad_disk(scenario: Scenario, number: int) -> Fault:
         {"write": errno.EIO},
         {"sync": errno.EIO},
     ][scenario.rng.randrange(3)]
-    scenario.tell(f"disk {[v.name for v in victims]}: {faults}")
+    scenario.log(f"disk {[v.name for v in victims]}: {faults}")
     for victim in victims:
         scenario.cluster.fail_disk(victim, **faults)
     yield scenario.some(3, 8)

@@ -78,7 +78,7 @@ class Scenario:
         seed: int = 0,
         rate: float = 60.0,
         options: str = "",
-        tell: Callable[[str], None] = lambda _: None,
+        log: Callable[[str], None] = lambda _: None,
         keep: Path | None = None,
     ) -> None:
         self.plan = plan
@@ -87,7 +87,7 @@ class Scenario:
         self.seed = seed
         self.rate = rate
         self.rng = Random(f"{plan.name} {size} {seed}")
-        self.tell = tell
+        self.log = log
         self.keep = keep
         self.values = Values()
         self.handled = [Handled(self.values, stream) for stream in (STREAM, JOBS)]
@@ -150,7 +150,7 @@ class Scenario:
             client.start()
 
     def _round(self, number: int) -> None:
-        self.tell(f"round {number}")
+        self.log(f"round {number}")
         for seconds in self.plan.play(self, number):
             self.hold(seconds)
         self.recover(number)

@@ -20,7 +20,7 @@ KEPT_ENTRIES = 30
 
 def shrink() -> None:
     """Make the server seal blocks and segments, compact logs and refill replicas within seconds."""
-    from pyjs.server.cluster import raft_node
+    from pyjs.server.cluster import environment, raft_node
     from pyjs.store.file import FileStream
     from pyjs.store.raft import RaftStore
 
@@ -31,9 +31,9 @@ def shrink() -> None:
         defaults = function.__kwdefaults__
         assert defaults is not None and name in defaults
         defaults[name] = size
-    assert hasattr(raft_node, "COMPACT_BYTES") and hasattr(raft_node.TIMING, "keep")
+    assert hasattr(raft_node, "COMPACT_BYTES") and hasattr(environment.TIMING, "keep")
     raft_node.COMPACT_BYTES = COMPACT_BYTES
-    object.__setattr__(raft_node.TIMING, "keep", KEPT_ENTRIES)
+    object.__setattr__(environment.TIMING, "keep", KEPT_ENTRIES)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """A switchboard for the routes of a mesh: every route passes through it, and it can part any two servers.
 
-Each server has a door here, which is the address that others learn (`advertise`), so that gossiped routes
-come this way, too. The dialling server is known from the INFO it sends (`server_name`); until then nothing is
-held. Ways are directed: (a, b) carries what a sends to b. A held way keeps its bytes, as a network does whose
+Each server has a proxy here, which is the address that others learn (`advertise`), so that gossiped routes
+come this way, too. The dialling server is known from the INFO it sends (`server_name`); until then nothing
+stalls. Ways are directed: (a, b) carries what a sends to b. A stalled way keeps its bytes, as a network whose
 packets are lost and sent again; a broken pair's connections end, and new ones are refused.
 """
 
@@ -40,11 +40,11 @@ class Line:
 class Switch:
     """The switch, in a thread of its own.
 
-    Use `door` once for each server, then `part` and `heal`; `close` at the end.
+    Use `proxy` once for each server, then `part` and `heal`; `close` at the end.
     """
 
     def __init__(self) -> None:
-        self.held: set[Way] = set()
+        self.stalled: set[Way] = set()
         self.broken: set[Way] = set()
         self._changed = asyncio.Event()
         self._lines: set[Line] = set()
@@ -54,25 +54,25 @@ class Switch:
         self._thread = threading.Thread(target=self._loop.run_forever, name="switch", daemon=True)
         self._thread.start()
 
-    def door(self, name: str, port: int) -> int:
+    def proxy(self, name: str, port: int) -> int:
         """Return a port that leads to `name`, which listens on `port`."""
-        door = free_port()
+        proxy = free_port()
 
         async def listen() -> None:
             async def accepted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
                 await self._serve(name, port, reader, writer)
 
-            self._servers.append(await asyncio.start_server(accepted, "127.0.0.1", door))
+            self._servers.append(await asyncio.start_server(accepted, "127.0.0.1", proxy))
 
         self._do(listen())
-        return door
+        return proxy
 
     def part(self, ways: Iterable[Way], *, breaks: bool) -> None:
         """Hold these ways, or break the connections of their pairs."""
         chosen = set(ways)
 
         async def change() -> None:
-            (self.broken if breaks else self.held).update(chosen)
+            (self.broken if breaks else self.stalled).update(chosen)
             self._turn()
             if breaks:
                 for line in list(self._lines):
@@ -85,7 +85,7 @@ class Switch:
         """Open all ways again; the data that was held is sent on."""
 
         async def change() -> None:
-            self.held.clear()
+            self.stalled.clear()
             self.broken.clear()
             self._turn()
 
@@ -159,7 +159,7 @@ class Switch:
         self, line: Line, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, forth: bool
     ) -> None:
         while data := await reader.read(READ):
-            while ((line.source, line.target) if forth else (line.target, line.source)) in self.held:
+            while ((line.source, line.target) if forth else (line.target, line.source)) in self.stalled:
                 await self._changed.wait()
             writer.write(data)
             with contextlib.suppress(ConnectionError):

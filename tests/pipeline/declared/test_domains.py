@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from lib.forked_stage import ForkedStage
 from pyarrow import parquet
-from pyjs.pipeline.client import BlockingConnection, ConnectionOptions
+from pyjs.client import BlockingConnection, ConnectionOptions
 from pyjs.pipeline.declared import stream_checks
 from pyjs.pipeline.declared.progress import Batch
 from pyjs.pipeline.declared.reading import parse
@@ -17,7 +18,6 @@ from pyjs.pipeline.declared.run import Halt, Outcome, play
 from pyjs.pipeline.jetstream import JetStreamRequests, StreamRange, read
 from pyjs.plugins.demo.pipeline import network, shops
 from pyjs.plugins.demo.pipeline import play as demo
-from pyjs.plugins.demo.stage import Stage
 from rich.console import Console
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Quiet:
 @pytest.fixture
 def scene(tmp_path: Path) -> Iterator[demo.Play]:
     """The demo's hub and two leafs; each leaf's shop has taken orders, and the hub has all of them."""
-    with Stage(Console(quiet=True, width=200), directory=tmp_path) as stage:
+    with ForkedStage(Console(quiet=True, width=200), directory=tmp_path) as stage:
         made = demo.Play(stage, network.Network.choose())
         demo.servers(made)
         demo.streams(made)
@@ -79,7 +79,7 @@ def test_streams_of_three_domains_are_joined_and_written_to_one(
     scene: demo.Play, spark: SparkSession, tmp_path: Path
 ) -> None:
     loaded = parse(TEXT.replace("ADDRESS", scene.net.address("hub")), tmp_path / "p.yaml")
-    found = [(each.path, each.stream, each.domain, each.messages) for each in stream_checks.look(loaded)]
+    found = [(each.path, each.stream, each.domain, each.messages) for each in stream_checks.check(loaded)]
     assert found == [
         ("sources.shops", "orders", "north", ORDERS),
         ("sources.shops", "orders", "south", ORDERS),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pyjs.documents.problem import DocumentError
 from pyjs.pipeline.declared.options import Overlay, of_sink, of_source
-from pyjs.pipeline.declared.problem import DocumentError
 from pyjs.pipeline.declared.reading import parse
 
 TEXT = """\

@@ -67,12 +67,12 @@ def test_a_function_is_validated_by_its_source(
     source: str, expected: tuple[str, ...] | None, tmp_path: Path
 ) -> None:
     (tmp_path / "t.py").write_text(source)
-    assert functions.look("t.py:f", tmp_path).parameters == expected
+    assert functions.read_parameters("t.py:f", tmp_path).parameters == expected
 
 
 def test_validating_runs_nothing(tmp_path: Path) -> None:
     (tmp_path / "t.py").write_text("raise SystemExit('run')\ndef f(a): ...\n")
-    assert functions.look("t.py:f", tmp_path).parameters == ("a",)
+    assert functions.read_parameters("t.py:f", tmp_path).parameters == ("a",)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_validating_runs_nothing(tmp_path: Path) -> None:
 def test_a_function_that_is_not_there_is_reported(source: str, named: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "t.py").write_text(source)
     with pytest.raises(functions.FunctionError, match=said):
-        functions.look(named, tmp_path)
+        functions.read_parameters(named, tmp_path)
 
 
 def test_what_an_import_raises_is_reported(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pyjs.documents.problem import DocumentError
 from pyjs.pipeline.declared.options import Overlay
-from pyjs.pipeline.declared.problem import DocumentError
 from pyjs.pipeline.declared.reading import LoadedDocument, parse
 
 HEAD = """\

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 from pyjs.pipeline.declared import chart, record, report
-from pyjs.pipeline.declared.chart import Series
+from pyjs.pipeline.declared.chart import ChartSeries
 from pyjs.pipeline.declared.progress import Batch, moment
 
 START = 1_795_334_400.0  # 2026-11-22T08:00:00Z
@@ -108,7 +108,7 @@ def test_long_runs_are_put_together_without_losing_the_highest() -> None:
 
 
 def test_one_point_and_no_points_are_drawn() -> None:
-    one = chart.draw("t", [Series("a", [(START, 5.0)])], "s", join=lambda group: group[0][1])
+    one = chart.draw("t", [ChartSeries("a", [(START, 5.0)])], "s", join=lambda group: group[0][1])
     assert "<circle" in one
     assert "NaN" not in one
-    assert "nothing to draw" in chart.draw("t", [Series("a", [])], "s", join=lambda group: 0.0)
+    assert "nothing to draw" in chart.draw("t", [ChartSeries("a", [])], "s", join=lambda group: 0.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyjs.pipeline.declared.located_yaml import read
+from pyjs.documents.located_yaml import read
 from pyjs.pipeline.declared.secrets import clean, masked
 
 TEXT = """\

@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 from lib.jetstream import ALONE
 from lib.process import ServerProcess
-from pyjs.pipeline.client import BlockingConnection, ConnectionOptions
+from pyjs.client import BlockingConnection, ConnectionOptions
 from pyjs.pipeline.jetstream import JetStreamRequests, UnknownStream
 
 

@@ -12,8 +12,8 @@ from lib.cuttable_proxy import Cuttable
 from lib.jetstream import ALONE
 from lib.process import ServerProcess, free_port
 from lib.ranges import create, fill, listed
-from pyjs.pipeline.client import BlockingConnection, ConnectionLost, ConnectionOptions
-from pyjs.pipeline.client.block import ArrowMessages
+from pyjs.client import BlockingConnection, ConnectionLost, ConnectionOptions
+from pyjs.client.block import ArrowMessages
 from pyjs.pipeline.jetstream import JetStreamRequests, ShortRead, StreamRange, read
 from pyjs.pipeline.jetstream.columns import MessageRange
 from pyjs.pipeline.jetstream.direct import DirectReader

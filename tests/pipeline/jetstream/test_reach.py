@@ -8,7 +8,7 @@ import pytest
 from lib.eventually import eventually
 from lib.process import ServerProcess
 from lib.ranges import ODD_PAYLOADS, create, fill, rows, sequences, store
-from pyjs.pipeline.client import BlockingConnection, ClientError, ConnectionOptions, NoResponders
+from pyjs.client import BlockingConnection, ClientError, ConnectionOptions, NoResponders
 from pyjs.pipeline.jetstream import JetStreamRequests, StreamRange
 from pyjs.pipeline.jetstream.api import domain_prefix
 

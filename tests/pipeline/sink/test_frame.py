@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lib.frames import batch
-from pyjs.pipeline.client.frames import Frames, parse
+from pyjs.client.frames import Frames, parse
 from pyjs.pipeline.sink import BadRow
 from pyjs.pipeline.sink.frame import ROWS, SLICE, Encoder
 from pyjs.pipeline.sink.task import WriteTask

@@ -11,9 +11,9 @@ from lib.fake_stream import FakeStream, refused, stored
 from lib.jetstream import ALONE, JetStream
 from lib.process import ServerProcess
 from lib.wire import Msg
-from pyjs.pipeline.client import ConnectionOptions
+from pyjs.client import ConnectionOptions
 from pyjs.pipeline.sink import RowRejected, Unacknowledged, publisher
-from pyjs.pipeline.sink.publisher import Publisher
+from pyjs.pipeline.sink.publisher import FramePublisher
 
 PLAIN = "listen: 127.0.0.1:<client>\n"
 
@@ -25,13 +25,15 @@ def plain(serve: Callable[[str], ServerProcess]) -> ServerProcess:
 
 
 @pytest.fixture
-def publish(unique: str) -> Iterator[Callable[..., Publisher]]:
+def publish(unique: str) -> Iterator[Callable[..., FramePublisher]]:
     """publish(server, count, **options): the publisher, when `count` frames to `unique` are acknowledged."""
-    opened: list[Publisher] = []
+    opened: list[FramePublisher] = []
 
-    def run(server: ServerProcess, count: int, stream: str = "", size: int = 0, **options: Any) -> Publisher:
+    def run(
+        server: ServerProcess, count: int, stream: str = "", size: int = 0, **options: Any
+    ) -> FramePublisher:
         address = ConnectionOptions((server.url,), timeout=5.0)
-        made = Publisher(address, called=lambda row: f"row {row}", **({"seconds": 20.0} | options))
+        made = FramePublisher(address, called=lambda row: f"row {row}", **({"seconds": 20.0} | options))
         opened.append(made)
         made.stream = stream
         bodies = [b"%d" % number + b"x" * size for number in range(count)]
@@ -60,18 +62,18 @@ def test_frames_go_out_in_order_and_each_once(plain: ServerProcess, publish: Any
 def test_never_more_in_flight_than_the_window_and_the_bytes_allow(
     plain: ServerProcess, publish: Any, unique: str, window: int, size: int, most: int
 ) -> None:
-    held: list[Msg] = []
+    unanswered: list[Msg] = []
     depth: list[int] = []
 
     def release() -> None:
-        answered, held[:] = list(held), []
+        answered, unanswered[:] = list(unanswered), []
         for message in answered:
             fake.say(message, stored("FAKE"))
 
     def answer(message: Msg, _count: int) -> None:
-        held.append(message)
-        depth.append(len(held))
-        if len(held) == min(most, 40 - len(depth) + len(held)):
+        unanswered.append(message)
+        depth.append(len(unanswered))
+        if len(unanswered) == min(most, 40 - len(depth) + len(unanswered)):
             threading.Timer(0.02, release).start()  # what should not come would come now
 
     with FakeStream(plain, unique, answer) as fake:
@@ -121,12 +123,12 @@ def test_a_refusal_that_passes_is_tried_again(
 def test_a_late_answer_of_the_first_copy_counts_and_that_of_the_second_is_ignored(
     plain: ServerProcess, publish: Any, unique: str
 ) -> None:
-    held: list[Msg] = []
+    unanswered: list[Msg] = []
 
     def answer(message: Msg, count: int) -> dict[str, Any] | None:
         if message.body != b"0":
             return stored("FAKE")
-        held.append(message)
+        unanswered.append(message)
         if count == 1:
             return None
         fake.say(message, stored("FAKE"))
@@ -134,7 +136,7 @@ def test_a_late_answer_of_the_first_copy_counts_and_that_of_the_second_is_ignore
 
     with FakeStream(plain, unique, answer) as fake:
         assert publish(plain, 3, seconds=2.0).stored == 3
-    assert len(held) == 2
+    assert len(unanswered) == 2
 
 
 @pytest.mark.parametrize(
@@ -215,7 +217,7 @@ def test_a_stream_that_appears_in_time_gets_the_rows(
 def test_nobody_at_the_address_is_an_error_after_its_time(publish: Any, plain: ServerProcess) -> None:
     nowhere = ConnectionOptions(("nats://127.0.0.1:1",), timeout=1.0)
     with pytest.raises(Unacknowledged, match=r"nowhere to write to within 0\.3 s: .*refused"):
-        Publisher(nowhere, called=str, seconds=0.3)
+        FramePublisher(nowhere, called=str, seconds=0.3)
 
 
 def test_a_lost_connection_is_made_again_and_what_has_no_answer_sent_again(

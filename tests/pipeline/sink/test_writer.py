@@ -14,7 +14,7 @@ from lib.frames import batch, schema
 from lib.jetstream import ALONE, SECOND, JetStream
 from lib.process import ServerProcess
 from lib.sink_fixture import SinkEnv
-from pyjs.pipeline.client import AuthorizationError, NoServers, NotPermitted
+from pyjs.client import AuthorizationError, NoServers, NotPermitted
 from pyjs.pipeline.options import QuerySettings
 from pyjs.pipeline.sink import BadRow, RowRejected, SinkError, Unacknowledged, columns
 from pyjs.pipeline.sink.task import WriteTask

@@ -11,7 +11,7 @@ import pytest
 from lib.jetstream import ALONE, JetStream
 from lib.process import ServerProcess, free_port
 from lib.spark_query import QUICK, batch, sequences, settings
-from pyjs.pipeline.client import AuthorizationError, ClientError, NoServers
+from pyjs.client import AuthorizationError, ClientError, NoServers
 from pyjs.pipeline.jetstream import DataLoss, ShortRead, UnknownStream
 from pyjs.pipeline.options import OptionError, QuerySettings
 from pyjs.pipeline.source import columns

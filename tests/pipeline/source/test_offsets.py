@@ -6,7 +6,7 @@ import json
 import random
 
 import pytest
-from pyjs.pipeline.jetstream import StreamFacts
+from pyjs.pipeline.jetstream import StreamStatus
 from pyjs.pipeline.source import offsets
 from pyjs.pipeline.source.loss import Recreated, lost, resumed
 from pyjs.pipeline.source.offsets import StreamOffset
@@ -15,7 +15,7 @@ from pyjs.pipeline.source.partitions import USUAL, cut
 OLD, NEW = "2026-11-22T08:00:00Z", "2026-11-23T08:00:00Z"
 
 
-def facts(first: int, last: int, created: str = OLD, retention: str = "limits") -> StreamFacts:
+def facts(first: int, last: int, created: str = OLD, retention: str = "limits") -> StreamStatus:
     state = {
         "first_seq": first,
         "last_seq": last,
@@ -24,7 +24,7 @@ def facts(first: int, last: int, created: str = OLD, retention: str = "limits") 
         "first_ts": OLD,
         "last_ts": OLD,
     }
-    return StreamFacts.of("S", {"created": created, "state": state, "config": {"retention": retention}})
+    return StreamStatus.of("S", {"created": created, "state": state, "config": {"retention": retention}})
 
 
 def test_an_offset_is_json_of_plain_values_and_the_same_for_the_same_marks() -> None:

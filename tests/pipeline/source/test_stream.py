@@ -11,7 +11,7 @@ from lib.eventually import eventually
 from lib.jetstream import ALONE, JetStream
 from lib.process import ServerProcess
 from lib.spark_query import Query, sequences
-from pyjs.pipeline.client import NoServers
+from pyjs.client import NoServers
 from pyjs.pipeline.jetstream import DataLoss, UnknownStream
 from pyjs.pipeline.options import OptionError
 from pyjs.pipeline.source.backoff import LONGEST

@@ -8,11 +8,11 @@ import statistics
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyjs.pipeline.client.frames import Frames, parse
+from pyjs.client.frames import Frames, parse
 from pyjs.plugins.bench.client import ClientPlan
 from pyjs.plugins.bench.publications import Publications
-from pyjs.plugins.bench.sample import Latencies, Sample, total
-from pyjs.plugins.bench.settings import Settings
+from pyjs.plugins.bench.sample import BenchmarkSample, Latencies, total
+from pyjs.plugins.bench.settings import BenchmarkSettings
 
 DURATIONS = st.lists(st.integers(0, 10**13), min_size=1, max_size=60)
 
@@ -48,7 +48,9 @@ def test_latencies_take_bounded_memory() -> None:
 
 
 def test_a_total_spans_all_samples() -> None:
-    whole = total([Sample(10, 100, 5 * 10**9, 7 * 10**9), Sample(20, 300, 4 * 10**9, 6 * 10**9)])
+    whole = total(
+        [BenchmarkSample(10, 100, 5 * 10**9, 7 * 10**9), BenchmarkSample(20, 300, 4 * 10**9, 6 * 10**9)]
+    )
     assert (whole.messages, whole.size, whole.seconds, whole.rate, whole.bytes_rate) == (
         30,
         400,
@@ -56,7 +58,7 @@ def test_a_total_spans_all_samples() -> None:
         10.0,
         400 / 3,
     )
-    assert Sample(1, 1, 5, 5).rate == 0.0
+    assert BenchmarkSample(1, 1, 5, 5).rate == 0.0
 
 
 @given(
@@ -71,7 +73,7 @@ def test_a_total_spans_all_samples() -> None:
 def test_messages_are_what_the_flags_say(
     multisubject: bool, most: int, dedup: bool, header: bool, offset: int, first: int, count: int
 ) -> None:
-    settings = Settings(
+    settings = BenchmarkSettings(
         subject="a.b",
         size=5,
         multisubject=multisubject,

@@ -215,7 +215,7 @@ def test_an_existing_consumer_is_not_changed_by_adding_it(cli: Cli, stream: str)
     again = cli.run("consumer", "add", stream, "C", "--pull", "--defaults", "--max-deliver", "3")
     assert again.code == 4
     assert "consumer already exists (10148)" in again.err
-    assert f"'consumer edit {stream} C' changes it" in again.err
+    assert f"consumer edit {stream} C' changes it" in again.err
     cli.ok("consumer", "add", stream, "C", "--pull", "--defaults")
 
 
@@ -252,6 +252,9 @@ def test_lists_and_reports(cli: Cli, stream: str) -> None:
     assert (
         "│ pull     │ Pull │ Explicit   │ 30.00s   │ 0           │ 0           │ 1 / 33%     │ 2 " in report
     )
+    cli.ok("consumer", "pause", stream, "pull", "1h", "--force")
+    paused = cli.ok("consumer", "report", stream)
+    assert (cells(paused, "pull")[0], cells(paused, "push")[0]) == ("Pull, paused", "Push")
     assert "│ 30s " in cli.ok("consumer", "report", stream, "--raw")
     assert "RAFT Leader Report" in cli.ok("consumer", "report", stream, "--leaders")
 
@@ -265,6 +268,8 @@ def test_consumers_are_found_by_criteria(cli: Cli, stream: str) -> None:
     assert cli.ok("consumer", "find", stream, "--pending", "0") == "push\n"
     assert cli.ok("consumer", "find", stream, "--created", "1h") == ""
     assert cli.ok("consumer", "find", stream, "--bound") == ""
+    assert cli.ok("consumer", "find", stream, "--expression", "config.deliver_subject == 'x.y'") == "push\n"
+    assert cli.ok("consumer", "find", stream, "--expression", "state.name startsWith 'pul'") == "pull\n"
 
 
 def test_editing_shows_differences_and_changes_only_what_was_given(cli: Cli, stream: str) -> None:

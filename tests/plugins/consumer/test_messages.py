@@ -5,11 +5,24 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from lib.cli import Cli
 from lib.eventually import eventually
+from lib.process import ServerProcess
+
+REFUSING = """
+listen: "127.0.0.1:<client>"
+server_name: refusing
+jetstream { store_dir: "<store>" }
+accounts { SHOP: { jetstream: enabled, users: [
+    { user: free, password: free }
+    { user: mute, password: mute, permissions: { publish: { deny: "$JS.ACK.>" } } }
+] } }
+"""
 
 
 @pytest.fixture
@@ -115,3 +128,23 @@ def test_sub_listens_to_a_push_consumer_until_ctrl_c(cli: Cli, stream: str) -> N
         shown = terminal.lines()
     assert shown[0] == f"Subscribing to topic to.{stream} auto acknowledgment: true"
     assert any(f"subj: {stream}.a / tries: 1 / cons seq: 2 / str seq: 2" in line for line in shown)
+
+
+def test_a_refused_acknowledgement_is_no_success(
+    serve: Callable[[str], ServerProcess], tmp_path: Path, unique: str
+) -> None:
+    url = serve(REFUSING).url
+    sound = Cli(tmp_path, "--server", url, "--user", "free", "--password", "free")
+    sound.ok("stream", "add", unique, "--subjects", unique, "--defaults")
+    sound.ok("consumer", "add", unique, "C", "--pull", "--wait", "50ms", "--defaults")
+    sound.ok("pub", unique, "one", "-J", "-q")
+    result = Cli(tmp_path, "--server", url, "--user", "mute", "--password", "mute").run(
+        "consumer", "next", unique, "C"
+    )
+    assert result.code == 4
+    assert "Acknowledged message" not in result.out
+    # nats-py has the words in lower case; the subject is shown as it is.
+    assert (
+        f'not acknowledged: nats: permissions violation for publish to "$JS.ACK.{unique}.C.1.' in result.err
+    )
+    sound.ok("consumer", "next", unique, "C")  # to a user who may, it comes again

@@ -19,6 +19,7 @@ def test_every_claim_of_the_page_holds_and_nothing_is_left(tmp_path: Path) -> No
     assert "✗" not in done.out
     assert "│ leaf-server │ leaf-server │ leaf " in done.out
     assert "Nats-Stream-Source: test:" in done.out
+    assert done.err == ""
     assert at_work_in(tmp_path) == []
     assert list(tmp_path.glob("pyjs-demo-*")) == []
 

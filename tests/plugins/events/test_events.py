@@ -11,13 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lib.cli import Cli
+from lib.eventually import eventually
 from lib.process import ServerProcess
 from lib.terminal import Terminal
 from pyjs.plugins.events.sentences import JETSTREAM, SENTENCES, sentence
 
 SYSTEM = """
 listen: "127.0.0.1:<client>"
-accounts { SYS: { users: [{user: sys, password: x}] }, A: { users: [{user: ada, password: x}] } }
+accounts { SYS: { users: [{user: sys, password: x}] }, A: { users: [
+    { user: ada, password: x }
+    { user: mute, password: x, permissions: { publish: { deny: "$SYS.>" } } }
+] } }
 system_account: SYS
 """
 
@@ -97,6 +101,36 @@ def test_a_stream_of_events(cli: Cli, unique: str) -> None:
             terminal.read(0.05)
         assert f"on subject {unique}.b: no event" in terminal.errors()
     cli.ok("stream", "rm", unique, "--force")
+
+
+@pytest.mark.parametrize(
+    ("user", "flags", "subjects", "unseen"),
+    [
+        ("ada", (), 3, True),
+        ("ada", ("--all",), 5, True),
+        ("mute", (), 3, True),
+        ("ada", ("--no-srv-advisory", "--js-advisory"), 1, False),
+        ("sys", (), 3, False),
+    ],
+)
+def test_who_will_not_see_events_of_servers_is_told(
+    serve: Callable[[str], ServerProcess],
+    tmp_path: Path,
+    user: str,
+    flags: tuple[str, ...],
+    subjects: int,
+    unseen: bool,
+) -> None:
+    url = serve(SYSTEM).url
+    cli = Cli(tmp_path, "--server", url, "--user", user, "--password", "x", "--timeout", "500ms")
+    with listening(cli, *flags, "--subjects", "told", subjects=subjects + 1) as terminal:
+        if unseen:
+            eventually(lambda: terminal.read(0.02) or "it will not see who connects" in terminal.errors())
+        else:
+            cli.ok("pub", "told", "the end", "-q")
+            while "this is no event" not in terminal.errors():
+                terminal.read(0.02)
+            assert "will not see" not in terminal.errors()
 
 
 def test_events_of_servers(serve: Callable[[str], ServerProcess], tmp_path: Path, unique: str) -> None:

@@ -107,7 +107,7 @@ def test_a_name_that_is_taken(cli: Cli, bucket: str) -> None:
     result = cli.run("kv", "add", bucket, "--history", "2")
     assert result.code > 0
     assert "nats: bucket name already in use" in result.err
-    assert f"'kv edit {bucket}' changes it" in result.err
+    assert f"kv edit {bucket}' changes it" in result.err
 
 
 IMPOSSIBLE = (

@@ -87,6 +87,7 @@ def test_what_jetstream_refuses_is_an_error_with_its_code(cli: Cli, stream: str)
     assert nowhere.code == 6
     assert "nats: no responders available for request" in nowhere.err
     assert "no stream listens to" in nowhere.err
+    assert f"explain subject no.{stream}" in nowhere.err
     both = cli.run("pub", f"{stream}.a", "x", "-J", "--reply", "back")
     assert (both.code, "--reply" in both.err) == (2, True)
 
@@ -138,4 +139,4 @@ def test_ctrl_c_ends_a_long_run_and_says_how_far_it_came(cli: Cli, heard: Wire, 
         assert heard.msg().body == b"1"
         terminal.type("\x03")
         assert terminal.finish() == 130
-        assert terminal.errors().strip() == "pyjs: error: interrupt: 1 messages were published"
+        assert terminal.errors().strip() == "pyjs: error: interrupt: 1 message was published"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -84,6 +85,39 @@ def test_timestamps(cli: Cli, wire: Wire, unique: str) -> None:
         assert re.match(rf'\[#1\] @ \d\d:\d\d:\d\d\.\d+ Received on "{unique}"', terminal.lines()[0])
 
 
+def test_the_time_since_the_start(cli: Cli, wire: Wire, unique: str) -> None:
+    with listening(cli, unique, "--count", "1", "-d") as terminal:
+        output(wire, unique, "x")
+        assert terminal.finish() == 0
+        assert re.match(rf'\[#1\] @ [\d.]+m?s Received on "{unique}"', terminal.lines()[0])
+    assert cli.run("sub", unique, "-d", "-t").code == 2
+
+
+def test_a_report_counts_subjects_or_subscriptions(cli: Cli, wire: Wire, unique: str) -> None:
+    for flags, rows in (
+        (["--report-subjects"], [["U.a", "2", "6 B"], ["U.b", "1", "3 B"], ["Totals", "3", "9 B"]]),
+        (["--report-subjects", "--report-top", "1"], [["U.a", "2", "6 B"], ["Totals", "2", "6 B"]]),
+        (["--report-subscriptions"], [["U.*", "3", "9 B"], ["Totals", "3", "9 B"]]),
+    ):
+        with listening(cli, f"{unique}.*", "--count", "3", *flags) as terminal:
+            output(wire, f"{unique}.a", "one", "two")
+            output(wire, f"{unique}.b", "one")
+            assert terminal.finish() == 0
+            lines = [re.split(r" *│ *", line.strip("│ ")) for line in terminal.lines() if "│" in line]
+        assert [[cell.replace(unique, "U") for cell in line] for line in lines[2:]] == rows
+
+
+def test_a_graph_shows_what_arrives(cli: Cli, wire: Wire, unique: str) -> None:
+    with listening(cli, f"{unique}.*", "other", "--graph") as terminal:
+        terminal.shows(lambda text: "other: -" in text)
+        output(wire, f"{unique}.a", *"12345")
+        terminal.shows(lambda text: "█" in text and f"{unique}.*: " in text)
+        terminal.type("\x03")
+        assert terminal.finish() == 0
+    assert "terminal" in cli.run("sub", unique, "--graph").err
+    assert cli.run("sub", *"abcde", "--graph").code == 2
+
+
 def test_a_queue_group_shares_messages(cli: Cli, wire: Wire, unique: str) -> None:
     wire.sub(unique, "mine", "group")
     with listening(cli, unique, "--queue", "group") as terminal:
@@ -99,12 +133,25 @@ def bodies(terminal: Terminal) -> set[str]:
     return {line for line in terminal.lines() if line.isdecimal()}
 
 
-def test_bodies_are_dumped_into_files(cli: Cli, wire: Wire, unique: str) -> None:
-    with listening(cli, unique, "--dump", "saved", "--count", "2") as terminal:
-        output(wire, unique, "one", "two")
+def test_messages_are_dumped_into_files(cli: Cli, wire: Wire, unique: str) -> None:
+    with listening(cli, unique, "--dump", "saved", "--count", "2", "--translate", "tr a-z A-Z") as terminal:
+        output(wire, unique, "one", reply="back")
+        output(wire, unique, "two", headers={"K": "v"})
         assert terminal.finish() == 0
-    saved = cli.home / "saved"
-    assert {path.name: path.read_text() for path in saved.iterdir()} == {"1": "one", "2": "two"}
+    dumped = {path.name: json.loads(path.read_text()) for path in (cli.home / "saved").iterdir()}
+    assert dumped == {
+        "1.json": {"Subject": unique, "Reply": "back", "Header": None, "Data": "T05F", "Sub": None},
+        "2.json": {"Subject": unique, "Reply": "", "Header": {"K": ["v"]}, "Data": "VFdP", "Sub": None},
+    }
+
+
+def test_messages_of_a_stream_are_dumped_by_their_sequence(cli: Cli, filled: str) -> None:
+    for flags in ([], ["--direct"]):
+        cli.ok("sub", f"{filled}.a", "--all", "-T", "--dump", "saved", *flags)
+        assert sorted(path.name for path in (cli.home / "saved").iterdir()) == ["2.json", "4.json"]
+    written = cli.ok("sub", f"{filled}.a", "--all", "-T", "--dump", "-").split("\0")
+    assert [json.loads(each)["Data"] for each in written[:-1]] == ["Mg==", "NA=="]
+    assert written[-1] == ""
 
 
 def test_quiet_time_ends_the_run(cli: Cli, unique: str) -> None:
@@ -155,6 +202,84 @@ def test_a_subject_finds_its_stream_and_filters_it(cli: Cli, filled: str) -> Non
     assert f"no Stream found for subject no.{filled}" in nowhere.err
 
 
+def test_replies_are_shown_with_their_requests(cli: Cli, wire: Wire, unique: str) -> None:
+    with listening(cli, f"{unique}.*", "--match-replies", "--count", "3") as terminal:
+        output(wire, f"{unique}.a", "first?", reply=f"_INBOX.{unique}.1")
+        output(wire, f"{unique}.b", "plain")
+        output(wire, f"{unique}.c", "second?", reply=f"_INBOX.{unique}.2", headers={"K": "v"})
+        output(wire, f"_INBOX.{unique}.other", "not asked for")
+        output(wire, f"_INBOX.{unique}.2", "second!")
+        output(wire, f"_INBOX.{unique}.1", "first!")
+        assert terminal.finish() == 0
+        shown = [line for line in terminal.lines() if line]
+    assert shown == [
+        f'[#1] Received on "{unique}.b"',
+        "plain",
+        f'[#2] Received on "{unique}.c" with reply "_INBOX.{unique}.2"',
+        "K: v",
+        "second?",
+        f'[#2] Matched reply on "_INBOX.{unique}.2"',
+        "second!",
+        f'[#3] Received on "{unique}.a" with reply "_INBOX.{unique}.1"',
+        "first?",
+        f'[#3] Matched reply on "_INBOX.{unique}.1"',
+        "first!",
+    ]
+
+
+def test_requests_without_a_reply_are_shown_at_the_end(cli: Cli, wire: Wire, unique: str) -> None:
+    with listening(cli, unique, "--match-replies", "--wait", "4s") as terminal:
+        output(wire, unique, "alone?", reply=f"_INBOX.{unique}")
+        assert terminal.finish() == 0
+        assert "alone?" in terminal.lines()
+
+
+@pytest.mark.parametrize(
+    ("flags", "bodies"),
+    [
+        (["--all"], "1 2 3 4"),
+        (["--last"], "4"),
+        (["--start-sequence", "3"], "3 4"),
+        (["--since", "1h"], "1 2 3 4"),
+        (["--last-per-subject"], "3 4"),
+        ([], "1 2 3 4"),
+    ],
+)
+def test_what_a_stream_holds_by_direct_gets(cli: Cli, filled: str, flags: list[str], bodies: str) -> None:
+    out = cli.ok("sub", "--stream", filled, "--direct", *flags, "--raw", "-T")
+    assert out.split() == bodies.split()
+    assert "No Consumers" in cli.run("consumer", "ls", filled).out
+
+
+def test_new_messages_by_direct_gets(cli: Cli, wire: Wire, filled: str) -> None:
+    with listening(cli, f"{filled}.a", "--direct", "--new", "--count", "1") as terminal:
+        output(wire, f"{filled}.b", "not this")
+        output(wire, f"{filled}.a", "this", headers={"K": "v"})
+        assert terminal.finish() == 0
+        shown = [line for line in terminal.lines() if line]
+    assert shown[0].startswith(
+        f"[#1] Received JetStream message (direct): stream: {filled} seq 6 / subject: {filled}.a / time: 2"
+    )
+    assert shown[1:] == ["K: v", "this"]
+
+
+def test_many_messages_by_direct_gets(cli: Cli, filled: str) -> None:
+    cli.ok("pub", f"{filled}.a", "{{Count}}", "--count", "250", "-J", "-q")
+    out = cli.ok("sub", f"{filled}.a", "--direct", "--raw", "-T", "--start-sequence", "5")
+    assert out.split() == [str(number) for number in range(1, 251)]
+
+
+def test_a_work_queue_is_read_without_taking_from_it(cli: Cli, unique: str) -> None:
+    cli.ok("stream", "add", unique, "--subjects", unique, "--retention", "work", "--defaults")
+    cli.ok("pub", unique, "x", "-J", "-q")
+    assert cli.ok("sub", "--stream", unique, "--all", "--raw", "-T") == "x\n"
+    cli.ok("stream", "edit", unique, "--no-allow-direct", "--force")
+    refused = cli.run("sub", "--stream", unique, "--all", "-T")
+    assert refused.code == 4
+    assert f"stream edit {unique} --allow-direct' sets it" in refused.err
+    cli.ok("stream", "rm", unique, "--force")
+
+
 def test_new_messages_of_a_stream(cli: Cli, wire: Wire, filled: str) -> None:
     with listening(cli, "--stream", filled, "--new", "--count", "1") as terminal:
         output(wire, f"{filled}.a", "five")
@@ -178,6 +303,8 @@ def test_a_durable_consumer_is_used_and_acknowledged(cli: Cli, filled: str) -> N
     [
         ([], 2, "nothing to subscribe to"),
         (["x", "--all", "--last"], 2, "read from one place only"),
+        (["x", "--all", "--match-replies", "--stream", "NOSUCH"], 2, "cannot enable --match-replies"),
+        (["x", "--report-subjects", "--match-replies"], 2, "does not go with --graph or a report"),
         (["--stream", "NOSUCH", "--all"], 3, "stream not found (10059)"),
         (["--stream", "NOSUCH", "--durable", "C"], 3, "(100"),
     ],

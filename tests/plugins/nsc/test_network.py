@@ -81,6 +81,9 @@ def test_errors_end_with_one(nsc: NscFixture) -> None:
         (("tool", "sub", "x", "-a", "ONE", "--max-messages", "0"), "greater than zero"),
         (("tool", "req", "nobody.there", "-a", "ONE"), "no responders"),
         (("tool", "rtt", "-a", "ONE", "--nats", nobody), "no servers available"),
+        (("tool", "--nats", nobody, "rtt", "-a", "ONE"), "no servers available"),
+        (("tool", "--ca-cert", "none.pem", "rtt", "-a", "ONE"), "TLS files cannot be used"),
+        (("tool", "req", "-E", "x", "-a", "ONE"), "no longer supports"),
     ):
         result = nsc.run(*words)
         assert result.code == 1

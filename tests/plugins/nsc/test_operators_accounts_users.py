@@ -1,4 +1,4 @@
-"""Operators, accounts and users by `pyjs nsc`: nsc's lines and files, and refusals."""
+"""Operators, accounts and users by `pyjs nsc`: what is made, and refusals."""
 
 from __future__ import annotations
 
@@ -14,9 +14,6 @@ from typing import Any
 
 import pytest
 from lib.cli import Cli, Result
-from lib.nsc_lines import Replay
-
-GOLDEN = Path(__file__).parent / "golden"
 
 
 class Nsc:
@@ -59,19 +56,6 @@ def stocked(nsc: Nsc) -> Nsc:
     for line in ("add operator OP", "add account A", "add user ann"):
         nsc.ok(line)
     return nsc
-
-
-@pytest.mark.parametrize("page", sorted(GOLDEN.glob("*s.txt")), ids=lambda page: page.stem)
-def test_lines_print_and_leave_what_nsc_does(nsc: Nsc, page: Path) -> None:
-    recorded = [line for line in page.read_text().splitlines() if not line.startswith("#")]
-
-    def run(words: list[str]) -> tuple[int, str]:
-        result = nsc.run(*words)
-        return result.code, result.out
-
-    replay = Replay(nsc.home, run)
-    got = "".join(replay.step(line[2:]) for line in recorded if line.startswith("$ "))
-    assert got.splitlines() == recorded
 
 
 def test_a_scoped_user_has_nothing_of_its_own(stocked: Nsc) -> None:

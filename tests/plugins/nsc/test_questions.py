@@ -73,40 +73,45 @@ def test_everything_can_be_asked_for(cli: Cli) -> None:
     assert "'9x' is no time" in shown and '[ OK ] added user "ann" to account "A"' in shown
 
 
+EDIT_ACCOUNT = (
+    ("add a signing key", "y"),
+    ("path to sk nkey or nkey", "generate"),
+    ("add another signing key", "n"),
+    ("max connections (-1 unlimited)", "7"),
+    ("max leaf node connections (-1 unlimited)", ""),
+    ("max data (-1 unlimited)", "1k"),
+    ("max exports (-1 unlimited)", ""),
+    ("max imports (-1 unlimited)", ""),
+    ("max payload (-1 unlimited)", ""),
+    ("max subscriptions (-1 unlimited)", ""),
+    ("set JetStream limits", "y"),
+    ("edit tier (0 matches all tiers)", "3"),
+    ("max mem storage (-1 unlimited / 0 disabled)", ""),
+    ("max disk storage (-1 unlimited / 0 disabled)", "1G"),
+    ("max streams (-1 unlimited)", ""),
+    ("max consumer (-1 unlimited)", ""),
+    ("max size for a memory stream (-1 unlimited)", ""),
+    ("max size for a disk stream (-1 unlimited)", ""),
+    ("max number of pending acks for a consumer", ""),
+    ("require max bytes when creating a stream", ""),
+    ("valid from", ""),
+    ("valid until (0 is always)", ""),
+    ("add a tags", "y"),
+    ("enter a tags", "T"),
+    ("add another tags", "n"),
+    ("Account Description", "words"),
+    ("Info url", ""),
+    ("Enable context tracing?", "n"),
+)
+
+
 def test_edits_ask_with_what_is_there(cli: Cli) -> None:
     for line in ("add operator OP", "add account A", "add user ann --tag x,y", "add user bob"):
         cli.ok(*line.split(), env=ENV)
     shown = _ask(
         cli,
         "edit account -i",
-        ("add a signing key", "y"),
-        ("path to sk nkey or nkey", "generate"),
-        ("add another signing key", "n"),
-        ("max connections (-1 unlimited)", "7"),
-        ("max leaf node connections (-1 unlimited)", ""),
-        ("max data (-1 unlimited)", "1k"),
-        ("max exports (-1 unlimited)", ""),
-        ("max imports (-1 unlimited)", ""),
-        ("max payload (-1 unlimited)", ""),
-        ("max subscriptions (-1 unlimited)", ""),
-        ("set JetStream limits", "y"),
-        ("edit tier (0 matches all tiers)", "3"),
-        ("max mem storage (-1 unlimited / 0 disabled)", ""),
-        ("max disk storage (-1 unlimited / 0 disabled)", "1G"),
-        ("max streams (-1 unlimited)", ""),
-        ("max consumer (-1 unlimited)", ""),
-        ("max size for a memory stream (-1 unlimited)", ""),
-        ("max size for a disk stream (-1 unlimited)", ""),
-        ("max number of pending acks for a consumer", ""),
-        ("require max bytes when creating a stream", ""),
-        ("valid from", ""),
-        ("valid until (0 is always)", ""),
-        ("add a tags", "y"),
-        ("enter a tags", "T"),
-        ("add another tags", "n"),
-        ("Account Description", "words"),
-        ("Info url", ""),
-        ("Enable context tracing?", "n"),
+        *EDIT_ACCOUNT,
     )
     assert "changed max connections to 7" in shown and "changed leaf node" not in shown
     nats = _claims(cli, "account")["nats"]

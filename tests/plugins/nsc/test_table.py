@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pyjs.plugins.nsc.table import Table, bold
+from pyjs.plugins.nsc.table import TextTable, bold
 
 
 def test_a_title_row_headers_and_separators() -> None:
-    table = Table("Users", ("Name", "Public Key"))
+    table = TextTable("Users", ("Name", "Public Key"))
     table.row("u", "UABC")
     table.separator()
     table.row("on", True)
@@ -24,7 +24,7 @@ def test_a_title_row_headers_and_separators() -> None:
 
 
 def test_a_long_title_widens_the_last_column() -> None:
-    table = Table("A long title")
+    table = TextTable("A long title")
     table.row("a", "b")
     assert table.render() == (
         "+--------------+\n| A long title |\n+---+----------+\n| a | b        |\n+---+----------+\n"
@@ -32,13 +32,13 @@ def test_a_long_title_widens_the_last_column() -> None:
 
 
 def test_an_odd_rest_goes_to_the_right_of_the_title() -> None:
-    table = Table('Operator "O"')
+    table = TextTable('Operator "O"')
     table.row("No issues found")
     assert table.render().splitlines()[1] == '|  Operator "O"   |'
 
 
 def test_colours_have_no_width_and_labels_stand_once() -> None:
-    table = Table()
+    table = TextTable()
     table.rows("Tags", [bold("a"), "bcd"])
     table.rows("Nothing", [])
     assert table.render() == (
@@ -47,7 +47,7 @@ def test_colours_have_no_width_and_labels_stand_once() -> None:
 
 
 def test_control_characters_of_names_do_nothing() -> None:
-    table = Table("a\nb")
+    table = TextTable("a\nb")
     table.row("x\x1b[2Jy", "tab\there")
     assert table.render() == (
         "+-------------------+\n"
@@ -56,3 +56,24 @@ def test_control_characters_of_names_do_nothing() -> None:
         "| x [2Jy | tab here |\n"
         "+--------+----------+\n"
     )
+
+
+def test_long_cells_go_on_in_further_rows() -> None:
+    table = TextTable("T", ("Setting", "Value"))
+    table.row("A", "one two three four five six seven")
+    table.separator()
+    table.row("B", "short")
+    drawn = table.render(34)
+    assert drawn == (
+        "+------------------------------+\n"
+        "|              T               |\n"
+        "+---------+--------------------+\n"
+        "| Setting | Value              |\n"
+        "+---------+--------------------+\n"
+        "| A       | one two three four |\n"
+        "|         | five six seven     |\n"
+        "+---------+--------------------+\n"
+        "| B       | short              |\n"
+        "+---------+--------------------+\n"
+    )
+    assert "four five" in table.render()

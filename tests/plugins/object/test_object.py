@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from lib.cli import PYJS, Cli
 from lib.eventually import eventually
+from lib.examples import one_in
 from lib.jetstream import JetStream
 from lib.process import ServerProcess
 from lib.transcript import normal
@@ -134,7 +135,7 @@ def test_the_document_of_an_object_is_that_of_the_clients(cli: Cli, bucket: str,
     assert b"Nats-Rollup: sub" in headers
 
 
-@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@one_in(10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(size=st.integers(0, 40), chunk=st.integers(1, 12))
 def test_every_size_and_every_chunk_size(
     cli: Cli, bucket: str, tmp_path: Path, size: int, chunk: int
@@ -290,6 +291,10 @@ def test_links_are_followed(cli: Cli, bucket: str, js: JetStream, tmp_path: Path
 def test_an_entry_that_is_none(cli: Cli, bucket: str, js: JetStream) -> None:
     js.wire.request(f"$O.{bucket}.M.{base64.urlsafe_b64encode(b'n').decode()}", b"no json")
     assert "object-store meta information invalid" in failure(cli, "object", "info", bucket, "n")
+    cli.run("object", "put", bucket, "--name", "good", stdin="x")
+    listed = cli.run("object", "ls", bucket, "-n")
+    assert (listed.code, listed.out) == (0, "good\n")
+    assert "object-store meta information invalid" in listed.err
 
 
 def test_a_bucket_that_is_full_keeps_nothing_of_what_does_not_fit(

@@ -12,18 +12,21 @@ from typing import Any
 
 import pytest
 from lib.cli import PYJS, Cli
+from lib.eventually import eventually
 from lib.jetstream import ALONE, JetStream
+from lib.leftovers import at_work_in
 from lib.process import ServerProcess
+from lib.spark_settings import JAVA_OPTIONS
 
-TEXT = """\
+TEXT = f"""\
 name: p
 trigger: 0s
 sources:
-  orders: {stream: NAME, startingOffsets: earliest, maxOffsetsPerTrigger: 5}
+  orders: {{stream: NAME, startingOffsets: earliest, maxOffsetsPerTrigger: 5}}
 sinks:
-  lake: {from: orders, format: parquet, path: out}
+  lake: {{from: orders, format: parquet, path: out}}
 spark:
-  conf: {spark.driver.memory: 1g, spark.driver.extraJavaOptions: "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"}
+  conf: {{spark.driver.memory: 1g, spark.driver.extraJavaOptions: "{JAVA_OPTIONS}"}}
 """
 
 
@@ -36,15 +39,18 @@ def test_ctrl_c_stops_after_the_batch_and_the_run_is_on_record(
     with JetStream.of(server) as js:
         js.create(unique, subjects=[unique], allow_direct=True)
         js.fill(unique, 200)
-    (tmp_path / "p.yaml").write_text(TEXT.replace("NAME", unique))
-    cli = Cli(tmp_path, "--server", server.url)
+    home, temporary = tmp_path / "home", tmp_path / "tmp"
+    home.mkdir()
+    temporary.mkdir()
+    (home / "p.yaml").write_text(TEXT.replace("NAME", unique))
+    cli = Cli(home, "--server", server.url)
     with subprocess.Popen(
         [*PYJS, *cli.flags, "pipeline", "run", "p.yaml", "--json"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=cli.environment(),
-        cwd=tmp_path,
+        env=cli.environment({"TMPDIR": str(temporary)}),
+        cwd=home,
         start_new_session=True,
     ) as child:
         assert child.stdout is not None
@@ -52,12 +58,16 @@ def test_ctrl_c_stops_after_the_batch_and_the_run_is_on_record(
         for line in child.stdout:
             events.append(json.loads(line))
             if events[-1]["event"] == "batch" and events[-1]["batch"] == 1:
+                assert [path.name[:11] for path in temporary.iterdir()] == ["pyjs-spark-"]
+                assert len(at_work_in(tmp_path)) > 1  # Java is there, too
                 status = json.loads(cli.ok("pipeline", "status", "p", "--json"))
                 assert (status["state"], status["pid"]) == ("running", child.pid)
                 assert "runs already, as p.1" in cli.run("pipeline", "run", "p.yaml").err
                 os.killpg(child.pid, signal.SIGINT)  # as a terminal does: to Spark's Java as well
         errors = child.stderr.read() if child.stderr else ""
     assert (child.returncode, errors) == (0, "")
+    assert list(temporary.iterdir()) == []
+    eventually(lambda: at_work_in(tmp_path) == [])
     assert [each["event"] for each in events if each["event"] != "batch"] == ["started", "stopping", "ended"]
     batches = [each for each in events if each["event"] == "batch"]
     assert [each["batch"] for each in batches] == list(range(len(batches)))
@@ -70,4 +80,4 @@ def test_ctrl_c_stops_after_the_batch_and_the_run_is_on_record(
     found = json.loads(cli.ok("pipeline", "status", "p.1", "--json"))
     assert (found["state"], found["batches"]) == ("stopped", len(batches))
     cli.ok("pipeline", "report", "p.1")
-    assert "<svg" in (tmp_path / "p.1.html").read_text()
+    assert "<svg" in (home / "p.1.html").read_text()

@@ -12,7 +12,7 @@ from pyjs.pipeline.declared.progress import Totals
 from pyjs.pipeline.declared.run import Halt, Outcome
 from pyjs.plugins.pipeline import run
 from pyjs.plugins.pipeline.lines import JsonLines, TextLines
-from pyjs.plugins.pipeline.live import Live
+from pyjs.plugins.pipeline.live import LiveDisplay
 from rich.console import Console
 
 
@@ -45,7 +45,7 @@ def test_machines_read_which_stop_it_is(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_the_panel_says_how_it_ended_and_gives_the_terminal_back() -> None:
     screen = io.StringIO()
-    live = Live(["lake"], Console(file=screen, force_terminal=True, width=120))
+    live = LiveDisplay(["lake"], Console(file=screen, force_terminal=True, width=120))
     with live:
         live.stopping(now=True)
         live.ended("p.1", Outcome("interrupted"), Totals(), 3.0)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from lib.cli import Cli
 from lib.leaf_pair import Pair
+from pyjs.plugins.server.profile import save
 
 NOTHING = "no results received, ensure the account used has system privileges and appropriate permissions"
 
@@ -88,6 +89,34 @@ def test_reports_are_sorted_filtered_and_limited(system: Cli) -> None:
     assert "JetStream Summary for Account ACC" in system.ok("server", "report", "js", "--account", "ACC")
 
 
+def test_what_an_older_api_level_cannot_have(system: Cli, user: Cli, unique: str) -> None:
+    user.ok("stream", "add", unique, "--subjects", unique, "--allow-msg-ttl", "--defaults")
+    user.ok("consumer", "add", unique, "C", "--pull", "--defaults")
+    try:
+        found = json.loads(system.ok("server", "report", "downgrade", "0", "--all", "-o", "json"))
+        assert [each for each in found["streams"] if each["name"] == unique] == [
+            {"account": "ACC", "domain": "hub", "name": unique, "api_level": 1}
+        ]
+        assert [each["api_level"] for each in found["consumers"] if each["stream"] == unique] == [0]
+        drawn = system.ok("server", "report", "downgrade", "0", "--all")
+        assert re.search(rf"│ {unique}\* +│ C ", drawn)
+        legacy = {"account": "ACC", "name": unique, "api_level": 1}
+        assert legacy in json.loads(system.ok("server", "report", "downgrade", "0", "--json"))["streams"]
+        assert "compatible with API level 9" in system.ok("server", "report", "downgrade", "9")
+    finally:
+        user.ok("stream", "rm", unique, "-f")
+
+
+def test_the_largest_is_first_in_reverse(system: Cli) -> None:
+    usage = json.loads(system.ok("server", "report", "mem", "--json", "-R"))
+    assert len(usage) == 2
+    assert list(usage.values()) == sorted(usage.values(), reverse=True)
+
+
+def test_json_may_stand_before_the_command(system: Cli) -> None:
+    assert json.loads(system.ok("server", "account", "--json", "info", "ACC"))["account_name"] == "ACC"
+
+
 def test_the_list_has_a_row_for_each_server_and_sums(system: Cli) -> None:
     out = system.ok("server", "list")
     assert "Server Overview" in out
@@ -164,6 +193,11 @@ def test_connections_and_accounts(system: Cli, pair: Pair) -> None:
             system.ok("server", "report", "conn", "--account", "ACC", "--subject", "some.subject", "-j")
         )
         assert "somebody" in [each.get("name") for each in found]
+        words = ("server", "report", "connections", "-j", "--filter")
+        chosen = json.loads(system.ok(*words, 'conn.name == "somebody" and server.name == "hub-server"'))
+        assert [each["name"] for each in chosen] == ["somebody"]
+        assert json.loads(system.ok(*words, "conn.subscriptions > 1000000")) == []
+        assert system.run(*words, "conn.name").code == 2
         accounts = system.ok("server", "report", "accounts")
         assert "Accounts Overview" in accounts
         assert int(cells(accounts, "ACC")[0]) >= 1
@@ -226,3 +260,85 @@ def test_trace_shows_what_is_asked_and_answered(system: Cli) -> None:
     traced = system.run("server", "report", "jetstream", "2", "--trace")
     assert ">>> $SYS.REQ.SERVER.PING.JSZ" in traced.err
     assert "<<< $SYS.REQ.SERVER.PING.JSZ" in traced.err
+
+
+def test_the_topology_shows_the_leaf_and_where_a_stream_is_copied(
+    system: Cli, user: Cli, unique: str
+) -> None:
+    mirror = json.dumps({"name": unique, "external": {"api": "$JS.leaf.API", "deliver": ""}})
+    user.ok("stream", "add", unique, "--subjects", unique, "--defaults", "--js-domain", "leaf")
+    user.ok("stream", "add", f"{unique}-copy", "--mirror", mirror, "--defaults")
+    try:
+        found = json.loads(system.ok("server", "topology", "-o", "json"))
+        assert [(each["name"], each["domain"]) for each in found["servers"]] == [
+            ("hub-server", "hub"),
+            ("leaf-server", "leaf"),
+        ]
+        assert found["leafs"] == [{"spoke": "leaf-server", "hub": "hub-server", "accounts": ["ACC", "SYS"]}]
+        (copy,) = (each for each in found["copies"] if each["target"] == f"{unique}-copy")
+        assert (copy["kind"], copy["origin_domain"], copy["origin"]) == ("mirror", "leaf", unique)
+        drawn = system.ok("server", "topology")
+        assert f"    mirror of {unique} in domain leaf" in drawn.splitlines()
+        assert "  leaf-server → hub-server  (ACC, SYS)" in drawn.splitlines()
+        assert "-.->|mirror|" in system.ok("server", "topology", "-o", "mermaid")
+        assert unique not in system.ok("server", "topology", "--no-streams")
+    finally:
+        user.ok("stream", "rm", f"{unique}-copy", "-f")
+        user.ok("stream", "rm", unique, "-f", "--js-domain", "leaf")
+
+
+def test_profiles_are_saved_in_files_of_their_own(system: Cli, tmp_path: Path) -> None:
+    words = ("request", "profile", "goroutine", str(tmp_path), "--level", "1")
+    out = system.ok("server", *words)
+    paths = re.findall(r'Server "(\S+)" profile written: (\S+)', out)
+    assert sorted(name for name, _ in paths) == ["hub-server", "leaf-server"]
+    for _, path in paths:
+        assert Path(path).read_bytes()
+        assert Path(path).stat().st_mode & 0o777 == 0o600
+    only = system.ok("server", *words, "--name", "hub-server")
+    assert "leaf-server" not in only
+    assert len(list(tmp_path.glob("goroutine-*"))) == 3
+    assert system.run("server", "request", "profile", "nonsense").code == 2
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ({"error": "not found"}, "not found"),
+        ({"profile": "%%"}, "no base64"),
+        ({}, "no profile"),
+    ],
+)
+def test_a_server_without_a_profile_is_told(
+    document: dict[str, str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert not save({"server": {"name": "A"}, "data": document}, "heap", tmp_path)
+    assert said in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_profile_stays_in_its_directory_whatever_the_server_is_called(tmp_path: Path) -> None:
+    inside = tmp_path / "in"
+    inside.mkdir()
+    for _ in range(2):
+        assert save({"server": {"name": "../../x y"}, "data": {"profile": "eA=="}}, "heap", inside)
+    assert [path.read_bytes() for path in inside.iterdir()] == [b"x", b"x"]
+    assert list(tmp_path.iterdir()) == [inside]
+
+
+def test_replicas_are_checked(system: Cli, user: Cli, unique: str) -> None:
+    user.ok("stream", "add", unique, "--subjects", unique, "--defaults")
+    try:
+        user.ok("consumer", "add", unique, "C", "--pull", "--defaults")
+        (stream,) = json.loads(
+            system.ok("server", "stream-check", "--stream", unique, "--health", "-o", "json")
+        )
+        assert (stream["server"], stream["account"], stream["domain"]) == ("hub-server", "ACC", "hub")
+        assert (stream["status"], stream["health"], stream["consumers"]) == ("IN SYNC", "ok", 1)
+        (consumer,) = json.loads(system.ok("server", "consumer-check", "--stream", unique, "-o", "json"))
+        assert (consumer["consumer"], consumer["status"]) == ("C", "EMPTY")
+        assert system.ok("server", "stream-check", "--unsynced").strip() == "All replicas agree"
+        line = system.ok("server", "stream-check", "--csv", "--stream", unique).splitlines()[1]
+        assert line.startswith(f"{unique},")
+    finally:
+        user.ok("stream", "rm", unique, "-f")

@@ -145,7 +145,7 @@ def test_nonsense_stops_nobody(cli: Cli, unique: str) -> None:
         (("service", "ls", "No.Name"), 2, "cannot be the name"),
         (("service", "info", "NoSuch"), 3, "no service instances found: NoSuch"),
         (("service", "stats", "NoSuch", "x"), 3, "no service instances found: NoSuch x"),
-        (("service", "req", "NoSuch", "echo", "x"), 3, "'service ls' shows all services"),
+        (("service", "req", "NoSuch", "echo", "x"), 3, "service ls' shows all services"),
         (("service", "serve", "a b"), 2, "cannot be the name of a service"),
         (("service", "serve", "a", "-H", "nocolon"), 2, "expected KEY=VALUE"),
     ],

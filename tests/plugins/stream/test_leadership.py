@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from lib.examples import seeds
 from pyjs.plugins.stream.leadership import even, servers
 
 Cluster = dict[str, Any]
@@ -71,7 +72,7 @@ def test_a_stream_without_a_leader_or_replicas_is_left_alone() -> None:
     assert even(clusters) == []
 
 
-@pytest.mark.parametrize("seed", range(20))
+@seeds(20)
 def test_no_server_leads_two_more_than_another_that_could(seed: int) -> None:
     rng = random.Random(seed)
     names = [f"s{number}" for number in range(rng.randint(3, 7))]

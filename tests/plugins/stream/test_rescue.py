@@ -65,7 +65,7 @@ def test_what_one_copy_lost_comes_from_another(
     given = [word for place in places for word in ("--from", str(place))]
     out = cli.ok("stream", "cluster", "rescue", unique, "saved", *given)
     assert f'Saved 57 messages of Stream "{unique}" into saved' in out
-    assert "1 messages are whole in no copy: 10\n" in out
+    assert "1 message is whole in no copy: 10\n" in out
     assert "56 messages in " in out and "lost.msgs" in out
     assert {
         path: path.read_bytes() for place in places for path in place.rglob("*") if path.is_file()

@@ -78,3 +78,60 @@ def test_one_who_receives_a_single_ack_is_not_passed_by() -> None:
         account.publish(f"$JS.ACK.S.C.1.{number}.{number}.0.0", own=True)
     assert len(every) == 3
     assert one == ["$JS.ACK.S.C.1.2.2.0.0"]
+
+
+class Acks:
+    """A consumer, and the acks that it took together."""
+
+    def __init__(self, account: Account, *, simple: bool = True) -> None:
+        self.taken: list[tuple[list[int], list[tuple[int, bytes]]]] = []
+        self.simple = simple
+        self.subscription = account.subscribe_to_acks(
+            "$JS.ACK.S.C.*.*.*.*.*", lambda _: None, lambda _: None, self._take
+        )
+
+    def _take(self, seqs: list[int], replies: list[tuple[int, bytes]]) -> bool:
+        if self.simple:
+            self.taken.append((seqs, replies))
+        return self.simple
+
+
+DATA = b"".join(
+    b"PUB $JS.ACK.S.C.1.%d.9.0.0 %b4\r\n+ACK\r\n" % one for one in ((5, b""), (7, b"r "), (6, b""))
+)
+LIMITS = 4096, 1 << 20, (b"PUB ", b"HPUB ")
+
+
+def deliver(account: Account, pos: int = 0, most: int = 9) -> tuple[int, int, int]:
+    return account.ack_routes.deliver(DATA, pos, most, *LIMITS)
+
+
+def test_acks_that_come_together_are_delivered_once_the_first_one_had_a_plan() -> None:
+    account = Account("A", Flusher(FakeClock()))
+    consumer = Acks(account)
+    assert deliver(account) == (0, 0, 0)
+    account.plan(b"$JS.ACK.S.C.1.1.1.0.0")
+    assert deliver(account, most=2) == (stop := DATA.rindex(b"PUB"), 2, 8)
+    assert deliver(account, stop) == (len(DATA), 1, 4)
+    assert consumer.taken == [([5, 7], [(7, b"r")]), ([6], [])]
+    assert consumer.subscription.delivered == 3
+
+
+@pytest.mark.parametrize("other", ["$JS.ACK.S.C.*.*.*.*.*", "$JS.ACK.S.C.1.>", "$JS.ACK.S.C.1.5.9.0.0"])
+def test_acks_that_others_receive_are_not_delivered_together(other: str) -> None:
+    account = Account("A", Flusher(FakeClock()))
+    consumer = Acks(account)
+    account.plan(b"$JS.ACK.S.C.1.1.1.0.0")
+    hear(account, other)
+    for _ in range(2):
+        assert deliver(account) == (0, 0, 0)
+        account.plan(b"$JS.ACK.S.C.1.5.9.0.0")
+    assert consumer.taken == []
+
+
+def test_a_consumer_may_want_to_see_each_ack() -> None:
+    account = Account("A", Flusher(FakeClock()))
+    consumer = Acks(account, simple=False)
+    account.plan(b"$JS.ACK.S.C.1.1.1.0.0")
+    assert deliver(account) == (0, 0, 0)
+    assert consumer.subscription.delivered == 0

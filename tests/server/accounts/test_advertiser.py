@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from functools import partial
 
 import pytest
+from lib.examples import seeds
 from lib.fake_clock import FakeClock, FakeTimer
 from pyjs.server.accounts import Account, Subscription
 from pyjs.server.accounts.advertiser import Advertiser
 from pyjs.server.accounts.flusher import Flusher
-from pyjs.server.accounts.leaving import Leaver, leave
+from pyjs.server.accounts.leaving import LeavingConnection, leave
 from pyjs.server.accounts.subscription import InternalEndpoint
-from pyjs.server.slices import Shared
+from pyjs.server.slices import TurnScheduler
 
 SUBJECTS = ["a", "b", "c.*", "d.>", "e", "$JS.ACK.S.C.1"]
 QUEUES = ["", "q", "r"]
@@ -31,19 +31,19 @@ class Peer(Advertiser[Key]):
     """A peer whose picture is what it was told; `hidden` it must not know of."""
 
     def __init__(self, clock: FakeClock) -> None:
-        super().__init__(Shared(partial(clock.call_later, 0)))
+        super().__init__(TurnScheduler(clock.soon))
         self.hidden: set[str] = set()
         self.picture: dict[Key, int] = {}
         self.reported: list[tuple[Key, int]] = []
-        self.held = 0
+        self.holds = 0
 
-    def _concerns(self, subscription: Subscription) -> bool:
+    def _should_advertise(self, subscription: Subscription) -> bool:
         return subscription.subject not in self.hidden
 
     def _key(self, subscription: Subscription) -> Key:
         return subscription.subject, subscription.queue
 
-    def _tell(self, key: Key, count: int) -> None:
+    def _send_count(self, key: Key, count: int) -> None:
         self.reported.append((key, count))
         assert count or key in self.picture, f"the end of {key} that was never told"
         if count:
@@ -52,10 +52,10 @@ class Peer(Advertiser[Key]):
             del self.picture[key]
 
     def _hold(self) -> None:
-        self.held += 1
+        self.holds += 1
 
     def _go_on(self) -> None:
-        self.held -= 1
+        self.holds -= 1
 
 
 def wanted(account: Account, hidden: set[str]) -> dict[Key, int]:
@@ -112,7 +112,7 @@ class Play:
         leaving = dict(enumerate(each for each in self.present if each.sink is sink))
         self.present = [each for each in self.present if each.sink is not sink]
         self.gone = [each for each in self.gone if each.sink is not sink]
-        leave(self.clock, [Leaver(self.account, sink, leaving)])
+        leave(self.clock, [LeavingConnection(self.account, sink, leaving)])
 
     def withdraw(self) -> None:
         """The account ends, as far as the peer is concerned, or is there again."""
@@ -126,7 +126,7 @@ class Play:
         self.clock.advance(1)
 
     def converge(self) -> None:
-        while self.peer.held or self.account.sublist.leaving:
+        while self.peer.holds or self.account.sublist.leaving:
             self.turn()
 
 
@@ -138,7 +138,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pyjs.server.accounts.leaving._AT_ONCE", 1)
 
 
-@pytest.mark.parametrize("seed", range(300))
+@seeds(100)
 @pytest.mark.usefixtures("small_steps")
 def test_the_picture_is_right_whatever_changes_during_a_sync(seed: int) -> None:
     play = Play(seed)
@@ -176,11 +176,11 @@ def test_what_is_stopped_half_way_withdraws_what_it_sent_and_continues() -> None
     play.peer.start(play.account)
     while not play.peer.picture:
         play.turn()
-    assert play.peer.held == 1
+    assert play.peer.holds == 1
     play.peer.withdraw()
-    assert play.peer.held == 1
+    assert play.peer.holds == 1
     left = len(play.peer.picture)
-    while play.peer.held:
+    while play.peer.holds:
         play.turn()
         assert left - len(play.peer.picture) <= 1, "a turn tells one end"
         left = len(play.peer.picture)
@@ -234,17 +234,17 @@ def test_a_peer_that_leaves_while_it_is_notified_gets_no_more() -> None:
     play = Play(3)
     for _ in range(30):
         play.add()
-    tell = play.peer._tell
+    send_count = play.peer._send_count
 
     def last(key: Key, count: int) -> None:
-        tell(key, count)
+        send_count(key, count)
         play.peer.stop()
 
-    play.peer._tell = last  # type: ignore[method-assign]
+    play.peer._send_count = last  # type: ignore[method-assign]
     play.peer.start(play.account)
     for _ in range(10):
         play.turn()
     assert len({subject for (subject, _), _ in play.peer.reported}) == 1, (
         "the subject under way is told at once"
     )
-    assert play.peer.held == 0
+    assert play.peer.holds == 0

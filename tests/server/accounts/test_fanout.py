@@ -69,7 +69,7 @@ class Box(OutboundQueue, MessageEndpoint):
             return b"LMSG %b " % subject, b"HMSG %b " % subject
         return b"RMSG A %b " % subject, b"HMSG A %b " % subject
 
-    def deliver_leaf(self, msg: RoutedMessage, queues: tuple[bytes, ...]) -> bool:
+    def deliver_to_server(self, msg: RoutedMessage, queues: tuple[bytes, ...]) -> bool:
         if self.kind is LEAF:
             self.send_message(*leaf_frame(msg, queues, self.headers, {}))
         else:
@@ -104,7 +104,7 @@ class FanOutFixture:
     def subscribe(self, place: int, subject: str, queue: str, most: int, runs: bool) -> None:
         if place < 0:
             made = self.account.subscribe(
-                subject, self._hear, queue=queue, reader=self._read if runs else None
+                subject, self._hear, queue=queue, batch_callback=self._receive_batch if runs else None
             )
         else:
             sid = b"%d" % len(self.subscriptions)
@@ -116,13 +116,13 @@ class FanOutFixture:
     def _hear(self, message: Message) -> None:
         self.heard.append((message.subject, message.reply, message.header, message.body))
 
-    def _read(self, run: list[Publish]) -> None:
+    def _receive_batch(self, run: list[Publish]) -> None:
         for publish in run:
             self._hear(message_of(publish))
 
     # the producer's side of the fan-out
 
-    def rests(self, operations: Iterator[Op]) -> bool:
+    def must_pause(self, operations: Iterator[Op]) -> bool:
         if next(self._turns):
             self._kept.extend(operations)
             return True
@@ -133,7 +133,7 @@ class FanOutFixture:
             subscription.delivered += 1
             if subscription.callback is not None:
                 subscription.callback(message_of(operation[1:]))
-        return self.rests(operations)
+        return self.must_pause(operations)
 
     # both ways
 
@@ -235,7 +235,7 @@ def test_it_queues_what_the_router_queues(
 
 
 @pytest.mark.parametrize("length", [31, 32, 33, 100])
-def test_a_reader_gets_runs_and_the_turn_may_end_between_them(length: int) -> None:
+def test_a_batch_callback_gets_runs_and_the_turn_may_end_between_them(length: int) -> None:
     fixture = FanOutFixture([(CLIENT, True, True, True)], 0, [True, False])
     fixture.subscribe(-1, "a", "", 0, True)
     fixture.quickly([operation(n, (False, "a", b"", b""), True) for n in range(length)])

@@ -34,6 +34,9 @@ class TurnClock:
         self.due.append(callback)
         return FakeTimer(callback)
 
+    def soon(self, callback: Callable[[], None]) -> FakeTimer:
+        return self.call_later(0, callback)
+
     def turn(self) -> None:
         due, self.due = self.due, []
         for callback in due:
@@ -140,3 +143,34 @@ def test_a_read_that_fails_leaves_nothing_unwritten() -> None:
     account.publish("answer", b"y")
     fixture.clock.advance(0)
     assert other.read() == b"MSG answer 1 1\r\ny\r\n"
+
+
+def test_what_fails_at_the_end_of_a_read_is_reported_and_keeps_nothing_else() -> None:
+    clock = FakeClock()
+    flusher = Flusher(clock)
+    done: list[str] = []
+
+    def broken() -> None:
+        flusher.at_end.append(lambda: done.append("third"))
+        raise RuntimeError("bug")
+
+    flusher.at_end += [broken, lambda: done.append("second")]
+    flusher.end_read()
+    assert (done, flusher.at_end) == (["second", "third"], [])
+    with pytest.raises(RuntimeError, match="bug"):
+        clock.advance(0)
+
+
+def test_it_is_known_since_when_only_one_connection_sends() -> None:
+    fixture = ClientsFixture()
+    one, other = fixture.connected(), fixture.connected()
+    flusher, began = fixture.registry.flusher, fixture.clock.now()
+    one.says("PING\r\n")
+    fixture.clock.advance(MS)
+    one.says("PING\r\n")
+    assert flusher.since == began
+    other.says("PING\r\n")
+    assert flusher.since == began + MS
+    fixture.clock.advance(MS)
+    one.says("PING\r\n")
+    assert flusher.since == began + 2 * MS

@@ -78,11 +78,11 @@ def test_streams_are_received_under_their_local_subject(
     accounts = registry(A={"exports": [OPEN_STREAM]}, B={"imports": [imported]})
     exporter, importer = accounts.accounts["A"], accounts.accounts["B"]
     heard: list[str] = []
-    held = importer.subscribe(wanted, lambda m: heard.append(m.subject))
+    subscription = importer.subscribe(wanted, lambda m: heard.append(m.subject))
     assert exporter.has_interest(published) == (seen is not None)
     exporter.publish(published, b"x")
     assert heard == ([] if seen is None else [seen])
-    importer.unsubscribe(held)
+    importer.unsubscribe(subscription)
     assert not exporter.has_interest(published)
 
 

@@ -106,13 +106,13 @@ def test_the_receiver_of_many_inboxes_is_found_once() -> None:
         account.publish_each([(b"_I.a.%d" % number, b"x")])
         assert account.publish(f"_I.a.{number}", b"y", header=b"NATS/1.0\r\n\r\n", reply="r") == 1
     assert not account.plans
-    assert client.out[:4] == [
-        b"MSG _I.a.0 1 ",
-        b"1\r\nx\r\n",
-        b"HMSG _I.a.0 1 ",
-        b"r 12 13\r\nNATS/1.0\r\n\r\ny\r\n",
-    ]
-    assert len(client.out) == 400
+    assert b"".join(client.out[:3]) == b"".join(
+        (
+            b"MSG _I.a.0 1 1\r\nx\r\n",
+            b"HMSG _I.a.0 1 r 12 13\r\nNATS/1.0\r\n\r\ny\r\n",
+        )
+    )
+    assert len(client.out) == 300
 
 
 def test_a_receiver_without_headers_is_sent_none() -> None:
@@ -143,7 +143,7 @@ def test_it_holds_a_bounded_number() -> None:
     account.add_subscription(Subscription(">", client, sid=b"1"))
     for number in range(3 * inbox_routes._MOST):
         account.publish(f"{number}.x", b"")
-    assert len(account.inbox_routes._receivers) <= inbox_routes._MOST
+    assert len(account.inbox_routes.receivers) <= inbox_routes._MOST
 
 
 def test_an_inbox_gets_a_place_in_the_cache_when_it_comes_again() -> None:

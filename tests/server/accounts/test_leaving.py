@@ -8,7 +8,7 @@ import pytest
 from lib.fake_clock import FakeClock
 from pyjs.server.accounts import Account, Subscription
 from pyjs.server.accounts.flusher import Flusher
-from pyjs.server.accounts.leaving import Leaver, leave
+from pyjs.server.accounts.leaving import LeavingConnection, leave
 from pyjs.server.accounts.subscription import InterestChange, InternalEndpoint
 
 COUNT = 2000
@@ -21,7 +21,7 @@ class Picture:
         self.counts: Counter[str] = Counter()
         self.watch = account.watch_interest(self.changed)
         for subscription in account.sublist:
-            if account.tells(self.watch, subscription):
+            if account.announces_end(self.watch, subscription):
                 self.counts[subscription.subject] += 1
 
     def changed(self, change: InterestChange) -> None:
@@ -40,7 +40,7 @@ class Play:
         self.account = Account("A", Flusher(self.clock))
         self.early = Picture(self.account)
         self.gone = InternalEndpoint()
-        self.held = {number: self.add(self.gone, f"a.{number}") for number in range(COUNT)}
+        self.subscriptions = {number: self.add(self.gone, f"a.{number}") for number in range(COUNT)}
 
     def add(self, sink: InternalEndpoint, subject: str, queue: str = "") -> Subscription:
         subscription = Subscription(subject, sink, queue=queue)
@@ -48,7 +48,7 @@ class Play:
         return subscription
 
     def leave(self) -> None:
-        leave(self.clock, [Leaver(self.account, self.gone, self.held)])
+        leave(self.clock, [LeavingConnection(self.account, self.gone, self.subscriptions)])
 
     def finds(self, subject: str) -> list[Subscription]:
         plan = self.account.plan(subject.encode())
@@ -62,7 +62,7 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
 
 
 def test_nobody_finds_who_leaves_from_the_first_moment_on(play: Play) -> None:
-    assert play.finds("a.0") == [play.held[0]]
+    assert play.finds("a.0") == [play.subscriptions[0]]
     play.leave()
     assert len(play.account.sublist) > COUNT // 2, "they are still there"
     assert play.finds("a.0") == []
@@ -76,8 +76,8 @@ def test_nobody_finds_who_leaves_from_the_first_moment_on(play: Play) -> None:
 
 
 def test_a_queue_group_has_no_member_that_leaves(play: Play) -> None:
-    play.held[COUNT] = play.add(play.gone, "q", "workers")
-    play.held[COUNT + 1] = play.add(play.gone, "alone", "workers")
+    play.subscriptions[COUNT] = play.add(play.gone, "q", "workers")
+    play.subscriptions[COUNT + 1] = play.add(play.gone, "alone", "workers")
     stays = play.add(InternalEndpoint(), "q", "workers")
     play.leave()
     assert play.finds("q") == [stays]
@@ -97,7 +97,7 @@ def test_watchers_learn_of_what_they_have_known(play: Play) -> None:
 
 
 def test_few_are_gone_at_once(play: Play) -> None:
-    few = dict(list(play.held.items())[:200])
-    leave(play.clock, [Leaver(play.account, play.gone, few)])
+    few = dict(list(play.subscriptions.items())[:200])
+    leave(play.clock, [LeavingConnection(play.account, play.gone, few)])
     assert len(play.account.sublist) == COUNT - 200
     assert play.clock.pending() == 0

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 import bcrypt
-from pyjs.server.accounts.passwords import Known, PasswordChecks, check_for
+from pyjs.server.accounts.passwords import PasswordChecks, VerifiedPasswords, check_for
 
 HASHED = bcrypt.hashpw(b"of this test", bcrypt.gensalt(4)).decode()
 OTHER = bcrypt.hashpw(b"of this test", bcrypt.gensalt(4)).decode()
@@ -82,11 +82,11 @@ def test_what_was_right_is_not_checked_again() -> None:
 
 
 def test_what_is_known_is_bounded() -> None:
-    known = Known(b"secret")
+    known = VerifiedPasswords(b"secret")
     known.add(HASHED, "kept")
     for number in range(5000):
         known.add(HASHED, str(number))
         assert known.has(HASHED, "kept")
     assert not known.has(HASHED, "0")
     assert known.has(HASHED, "4999")
-    assert not Known(b"other").has(HASHED, "4999")
+    assert not VerifiedPasswords(b"other").has(HASHED, "4999")

@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 from lib.fake_wire import ClientsFixture
 from pyjs.server.accounts.plan import is_request
-from pyjs.server.jetstream.consumers.sender import FastSender
+from pyjs.server.jetstream.consumers.delivery_state import DeliveryState
+from pyjs.server.jetstream.consumers.message_selector import NumPending
+from pyjs.server.jetstream.consumers.sender import MessageSender
+from pyjs.store.memory import MemoryStream
+from pyjs.store.message import StoredMessage
 
 API = "$JS.API.STREAM.DELETE.V"
 
@@ -42,6 +46,13 @@ def _again_and_again(account: Any) -> None:
     account.publish_each([(API.encode(), b""), (API.encode(), b"")])
 
 
+def _deliver(account: Any) -> bool:
+    """A consumer delivers a message to it."""
+    num_pending = NumPending(MemoryStream(), ())
+    sender = MessageSender(account, "r.", DeliveryState(track=False), num_pending)
+    return sender.send(StoredMessage(1, "shown", b"", b"", 1), 1, API, b"", 1)
+
+
 @pytest.mark.parametrize("subscribed", [API, "$JS.API.>", ">"])
 @pytest.mark.parametrize(
     "send",
@@ -50,7 +61,7 @@ def _again_and_again(account: Any) -> None:
         lambda account: account.publish(API, b"", reply="r", header=b"NATS/1.0\r\n\r\n"),
         lambda account: account.publish(API, b"x", show_as="shown"),
         _again_and_again,
-        lambda account: FastSender(account).send(API, "shown", "r", b"", b""),
+        _deliver,
     ],
 )
 def test_no_answer_is_received_as_a_request(send: Any, subscribed: str) -> None:

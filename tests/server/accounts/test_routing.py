@@ -43,7 +43,7 @@ class Party(MessageEndpoint):
     def may_send(self, subject: str) -> bool:
         return subject not in self.denied
 
-    def deliver_leaf(self, msg: RoutedMessage, queues: tuple[bytes, ...]) -> bool:
+    def deliver_to_server(self, msg: RoutedMessage, queues: tuple[bytes, ...]) -> bool:
         self.got.append((msg.subject, queues))
         return True
 

@@ -35,26 +35,26 @@ def sub(subject: str, queue: str = "") -> Subscription:
 )
 def test_a_match_is_what_a_scan_finds(steps: list[tuple[bool, str, str]], subjects: list[str]) -> None:
     sublist = Sublist()
-    held: list[Subscription] = []
+    subscriptions: list[Subscription] = []
     for adds, pattern, queue in steps:
-        if adds or not held:
-            held.append(sub(pattern, queue))
-            sublist.insert(held[-1])
+        if adds or not subscriptions:
+            subscriptions.append(sub(pattern, queue))
+            sublist.insert(subscriptions[-1])
         else:
-            gone = held.pop(len(pattern) % len(held))
+            gone = subscriptions.pop(len(pattern) % len(subscriptions))
             assert sublist.remove(gone)
             assert not sublist.remove(gone)
-    assert len(sublist) == len(held)
-    assert set(sublist) == set(held)
+    assert len(sublist) == len(subscriptions)
+    assert set(sublist) == set(subscriptions)
     for subject in subjects:
         plain, groups = sublist.match(subject)
-        wanted = [s for s in held if matches(s.subject, subject)]
+        wanted = [s for s in subscriptions if matches(s.subject, subject)]
         assert set(plain) == {s for s in wanted if not s.queue}
         assert len(plain) == len(set(plain))
         for queue in ("q", "r"):
             assert set(groups.get(queue, [])) == {s for s in wanted if s.queue == queue}
         assert sublist.has_match(subject) == bool(wanted)
-    for one in held:
+    for one in subscriptions:
         sublist.remove(one)
     assert not sublist._tree
     assert not sublist.literal
@@ -63,14 +63,14 @@ def test_a_match_is_what_a_scan_finds(steps: list[tuple[bool, str, str]], subjec
 @given(st.lists(st.tuples(st.sampled_from("+-?"), PATTERN, LITERAL), max_size=40))
 def test_a_cached_plan_is_never_stale(steps: list[tuple[str, str, str]]) -> None:
     here = account()
-    held: list[Subscription] = []
+    subscriptions: list[Subscription] = []
     for action, pattern, literal in steps:
         if action == "+":
-            held.append(here.subscribe(pattern, lambda message: None))
-        elif action == "-" and held:
-            here.unsubscribe(held.pop())
+            subscriptions.append(here.subscribe(pattern, lambda message: None))
+        elif action == "-" and subscriptions:
+            here.unsubscribe(subscriptions.pop())
         plan = here.plan(literal.encode())
-        assert set(plan.plain) == {s for s in held if matches(s.subject, literal)}
+        assert set(plan.plain) == {s for s in subscriptions if matches(s.subject, literal)}
         assert here.plan(literal.encode()) is plan
 
 
@@ -163,5 +163,5 @@ def test_plans_that_many_receive_are_fewer() -> None:
     for number in range(300):
         assert len(acc.plan(b"a.%d" % number).plain) == 1000
         assert len(acc.plan(b"b.%d" % number).groups) == 3
-        assert sum(plan.hearers for plan in acc.plans.values()) <= (1 << 16) + 1500
+        assert sum(plan.subscription_count for plan in acc.plans.values()) <= (1 << 16) + 1500
     assert len(acc.plans) > 40

@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+from lib.examples import seeds
 from pyjs.raft import Members
 from pyjs.server.cluster.announce import Announce
 from pyjs.server.cluster.membership_changes import MembershipView, next_members, surplus
@@ -97,7 +98,7 @@ def test_another_life_takes_the_place_of_a_dead_one() -> None:
     assert next_members(stuck) is None
 
 
-@pytest.mark.parametrize("seed", range(50))
+@seeds(20)
 def test_any_way_ends_and_never_has_fewer_copies_than_before_or_after(seed: int) -> None:
     rng = Random(seed)
     for _ in range(10):

@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 from lib.cluster import Bus, BusClient, ClockExecutor, Note
+from lib.examples import seeds
 from lib.fake_clock import FakeClock
 from pyjs.raft import AppendEntries, Entry, EntryType, Heartbeat, Members, RaftMessage
 from pyjs.server.cluster.announce import Announce, AnnounceError
@@ -30,8 +31,8 @@ class Pair:
         self.announces: list[Announce] = []
         for transport in self.transports.values():
             transport.start()
-        self.transports["bbbbbbbb"].open("g", self.received.append)
-        self.transports["bbbbbbbb"].listen("g", self.announces.append)
+        self.transports["bbbbbbbb"].subscribe_raft("g", self.received.append)
+        self.transports["bbbbbbbb"].subscribe_announcements("g", self.announces.append)
 
 
 def heartbeat(number: int) -> Heartbeat:
@@ -75,7 +76,7 @@ def test_large_ones_arrive_whole(size: int) -> None:
     assert pair.bus.largest < 400
 
 
-@pytest.mark.parametrize("seed", range(200))
+@seeds(50)
 def test_nonsense_is_dropped(seed: int) -> None:
     pair = Pair()
     random = Random(seed)

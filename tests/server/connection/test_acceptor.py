@@ -83,18 +83,18 @@ def test_without_descriptors_it_rests_and_goes_on(monkeypatch: pytest.MonkeyPatc
             made.append(asyncio.Protocol())
             return made[-1]
 
-        door = Acceptor(make, [real], log)  # type: ignore[arg-type]
-        door.start()
+        listener = Acceptor(make, [real], log)  # type: ignore[arg-type]
+        listener.start()
         loop = asyncio.get_running_loop()
         loop.remove_reader(real)
-        loop.add_reader(real, lambda: door._accept(Full()))  # type: ignore[arg-type]
-        monkeypatch.setattr(door, "_resume", lambda _: loop.add_reader(real, door._accept, real))
+        loop.add_reader(real, lambda: listener._accept(Full()))  # type: ignore[arg-type]
+        monkeypatch.setattr(listener, "_resume", lambda _: loop.add_reader(real, listener._accept, real))
         monkeypatch.setattr(loop, "remove_reader", lambda _: None)
         (client,) = storm(real.getsockname()[1], 1)
         await until(lambda: made)
         assert log.errors[0] == "Accept error: Too many open files; again in 0 s"
         monkeypatch.undo()
-        await door.close()
+        await listener.close()
         client.close()
 
     asyncio.run(run())

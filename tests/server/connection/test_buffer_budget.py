@@ -77,9 +77,9 @@ def test_the_oldest_goes_on_whatever_it_still_brings() -> None:
 
 def test_small_messages_are_never_waited_for() -> None:
     env = fixture(MIB // 2)
-    held = [Sender(env), Sender(env)]
+    senders = [Sender(env), Sender(env)]
     for _ in range(5):
-        for sender in held:
+        for sender in senders:
             sender.send()
     env.clock.advance(TURN)
     assert env.clients.buffer_budget.short

@@ -179,7 +179,7 @@ def test_publishes_for_one_reader_are_served_in_turns(each: int, first: int, mos
         clock.now()
         clock.step = 0
 
-    fixture.registry.global_account.subscribe("s", lambda message: None, reader=read)
+    fixture.registry.global_account.subscribe("s", lambda message: None, batch_callback=read)
     bodies = [b"%04d" % number for number in range(992)]
     client.connection.receive(b"".join(b"PUB s 4\r\n%b\r\n" % body for body in bodies))
     assert sum(map(len, runs)) == first
@@ -213,14 +213,14 @@ def test_what_comes_while_the_next_turn_is_due_is_served_in_it() -> None:
     client = fixture.connected()
     asked: list[str] = []
     fixture.registry.global_account.subscribe("service.*", lambda message: asked.append(message.subject))
-    client.connection.hold()
+    client.connection.pause()
     clock.step = 3 * MILLISECOND
     client.connection.receive(b"".join(b"PUB service.%d 0\r\n\r\n" % number for number in range(9)))
-    client.connection.go_on()
+    client.connection.resume()
     assert 0 < len(asked) < 9
     clock.step = 0
-    client.connection.hold()
-    client.connection.go_on()
+    client.connection.pause()
+    client.connection.resume()
     assert len(asked) == 9
     client.connection.receive(b"PUB service.9 0\r\n\r\n")
     clock.advance(SECOND)

@@ -45,7 +45,7 @@ def test_the_wait_for_leafs_ends_in_time() -> None:
 def test_no_thread_is_left(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_it(hub_and_leaf):\n    assert hub_and_leaf.hub.port")
     before = threading.active_count()
-    plugins = ("no:cacheprovider", "no:asyncio", "no:rerunfailures")
+    plugins = ("no:cacheprovider", "no:asyncio")
     ran = pytester.runpytest_inprocess(*(word for plugin in plugins for word in ("-p", plugin)))
     ran.assert_outcomes(passed=1)
     assert threading.active_count() == before

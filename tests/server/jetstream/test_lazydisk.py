@@ -9,6 +9,7 @@ import pytest
 from lib.fake_clock import FakeClock
 from pyjs.server.jetstream.lazydisk import LazyDisk, PeriodicSync
 from pyjs.server.logging import NullLogger
+from pyjs.store.configs import Storage
 from pyjs.store.fs import Disk
 
 
@@ -61,6 +62,53 @@ def test_configurations_are_synced_at_once(tmp_path: Path, synced: list[int]) ->
     disk.sync(file)
     assert synced == [2]
     disk.close(file)
+
+
+def test_what_cannot_be_synced_is_told_after_the_others_and_due_again(
+    tmp_path: Path, synced: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = LazyDisk()
+    bad = disk.open(message_file(tmp_path), create=True)
+    good = disk.open(str(tmp_path / "msgs" / "2.blk"), create=True)
+    for file, data in ((bad, b"x"), (good, b"hello")):
+        disk.write(file, data, 0)
+        disk.sync(file)
+    real = Disk.sync
+
+    def refused(self: Disk, file: int) -> None:
+        if self.size(file) == 1:
+            raise OSError("the disk is gone")
+        real(self, file)
+
+    open_files = len(list(Path("/dev/fd").iterdir()))
+    with monkeypatch.context() as patch:
+        patch.setattr(Disk, "sync", refused)
+        for _ in range(2):
+            with pytest.raises(OSError, match="the disk is gone"):
+                disk.flush()
+    assert (synced, len(list(Path("/dev/fd").iterdir()))) == ([5], open_files)
+    disk.flush()
+    assert synced == [5, 1]
+    disk.close(bad)
+    disk.close(good)
+
+
+@pytest.mark.parametrize("replicated", [True, False])
+def test_only_a_stream_without_a_log_of_its_own_is_synced_later(
+    tmp_path: Path, synced: list[int], replicated: bool
+) -> None:
+    """A replica compacts its log up to what its stream has committed: that must be on the disk."""
+    disk = LazyDisk()
+    storage = Storage(str(tmp_path), fs=disk)
+    stream = storage.account("A").open_stream("S", cut_to_last_commit=replicated)
+    for time in (1, 2):  # the first commit makes the file, which is synced in any case
+        synced.clear()
+        stream.append("s", b"", b"hello", time)
+        stream.commit_sync()
+    assert bool(synced) == replicated
+    stream.close()
+    storage.close()
+    assert synced
 
 
 def test_a_disk_is_synced_after_each_interval_until_it_is_stopped(tmp_path: Path, synced: list[int]) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import bcrypt
 import pytest
+from lib.examples import seeds
 from lib.fake_clock import FakeClock
 from lib.leaf_fixture import LeafServer, Link, Peer
 from pyjs.server.config import load_text
@@ -397,7 +398,7 @@ def test_answers_of_services_come_through_whatever_is_allowed(env: Callable[...,
     leaf = LeafServer(config, hub.clock)
     link = Link(hub, leaf)
     link.down.connection.leaf_permissions.set(
-        send=AllowDeny(), ask=AllowDeny(["nothing"]), accept=AllowDeny()
+        send=AllowDeny(), subscribe=AllowDeny(["nothing"]), accept=AllowDeny()
     )
     answers, asks = hub.user(), leaf.user("asks")
     answers.says("SUB svc 1\r\n")
@@ -411,7 +412,7 @@ def test_answers_of_services_come_through_whatever_is_allowed(env: Callable[...,
     assert asks.read() == b"MSG back 1 1\r\ny\r\n"
 
 
-@pytest.mark.parametrize("seed", range(20))
+@seeds(20)
 def test_whatever_a_peer_sends_is_survived(env: Callable[..., LeafServer], seed: int) -> None:
     """Words of the protocol in any order, with odd subjects, to either end: closed or served."""
     rng = random.Random(seed)

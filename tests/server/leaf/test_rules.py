@@ -9,7 +9,7 @@ import pytest
 from pyjs.keys import KeyPair, KeyRole, UserClaims, encode, verify, write_credentials
 from pyjs.server.jetstream.domain import api_mappings
 from pyjs.server.leaf.credentials import LeafCredentialsError, read_credentials, sign
-from pyjs.server.leaf.domains import ALL, CLIENTS, Side, default_mappings, denials
+from pyjs.server.leaf.domains import ALL, CLIENTS, DomainView, default_mappings, denials
 from pyjs.server.leaf.frames import split_delivery
 from pyjs.server.leaf.permissions import AllowDeny, LeafPermissions
 from pyjs.server.leaf.remote_urls import RemoteUrl, RemoteUrls
@@ -33,8 +33,8 @@ from pyjs.server.leaf.remote_urls import RemoteUrl, RemoteUrls
 def test_lists(allow: list[str] | None, deny: list[str], subject: str, message: bool, interest: bool) -> None:
     lists = AllowDeny(allow, deny)
     if "*" not in subject and ">" not in subject:
-        assert lists.lets_through(subject) is message
-    assert lists.lets_ask(subject) is interest
+        assert lists.allows(subject) is message
+    assert lists.allows_subscription(subject) is interest
 
 
 def test_lists_travel_in_info() -> None:
@@ -51,15 +51,15 @@ def test_permissions_forget_what_they_decided_when_they_change() -> None:
     leaf_permissions = LeafPermissions()
     leaf_permissions.deny(send=["x"])
     assert [leaf_permissions.may_send(s) for s in "ax"] == [True, False]
-    leaf_permissions.deny(send=["a"], ask=["a"])
+    leaf_permissions.deny(send=["a"], subscribe=["a"])
     assert not leaf_permissions.may_send("a")
-    assert not leaf_permissions.may_ask("a")
+    assert not leaf_permissions.may_subscribe("a")
     assert leaf_permissions.may_accept("a", 0)
 
 
 def test_answers_pass_where_nothing_else_may() -> None:
     leaf_permissions = LeafPermissions()
-    leaf_permissions.set(send=AllowDeny(), ask=AllowDeny(), accept=AllowDeny([]))
+    leaf_permissions.set(send=AllowDeny(), subscribe=AllowDeny(), accept=AllowDeny([]))
     leaf_permissions.replies.limit((2, 1000))
     assert not leaf_permissions.may_accept("back", 0)
     leaf_permissions.expect_reply("back", 0)
@@ -72,7 +72,7 @@ def test_answers_pass_where_nothing_else_may() -> None:
 
 def test_a_repeated_reply_is_kept_as_long_as_a_new_one() -> None:
     leaf_permissions = LeafPermissions()
-    leaf_permissions.set(send=AllowDeny(), ask=AllowDeny(), accept=AllowDeny(["free.*"]))
+    leaf_permissions.set(send=AllowDeny(), subscribe=AllowDeny(), accept=AllowDeny(["free.*"]))
     leaf_permissions.replies.limit((1, 0))
     leaf_permissions.expect_reply("again", 0)
     for number in range(4095):
@@ -87,7 +87,7 @@ def test_a_repeated_reply_is_kept_as_long_as_a_new_one() -> None:
     assert len(leaf_permissions.replies) <= 4096
 
 
-def side(domain: str = "hub", account: str = "A", **more: object) -> Side:
+def side(domain: str = "hub", account: str = "A", **more: object) -> DomainView:
     values: dict[str, object] = {
         "domain": domain,
         "jetstream": True,
@@ -95,7 +95,7 @@ def side(domain: str = "hub", account: str = "A", **more: object) -> Side:
         "system_account": "SYS",
         "default_domains": {},
     }
-    return Side(**(values | more))  # type: ignore[arg-type]
+    return DomainView(**(values | more))  # type: ignore[arg-type]
 
 
 def test_domains_that_differ_keep_their_apis() -> None:

@@ -145,9 +145,9 @@ def test_a_reload_changes_preloaded_accounts_and_the_sentinel() -> None:
             at_once(
                 part.operator.reloading(load_text(f"operator: {env.token}\n{text}{env.preload(account)}"))
             )
-            held = accounts.account(account.id)
-            assert held is not None
-            assert held.display == "renamed"
+            current = accounts.account(account.id)
+            assert current is not None
+            assert current.display == "renamed"
             at_once(part.operator.reloading(load_text(f"operator: {env.token}\n{text}{env.preload()}")))
             assert accounts.account(account.id) is None
 

@@ -47,6 +47,7 @@ def machine() -> Iterator[Machine]:
     machine = Machine()
     policy = Collector(machine.clock, lambda: machine.spent)
     policy.start()
+    policy.serve()
     try:
         yield machine
     finally:
@@ -78,6 +79,26 @@ def test_no_pass_walks_over_much_however_many_objects_there_are(machine: Machine
     assert len(sizes) > 20
     assert max(sizes) <= 1.01 * (RUNS + 2) * YOUNG
     assert len(kept) == 300_000
+
+
+def test_a_start_waits_for_no_pass() -> None:
+    before = gc.get_threshold()
+    policy = Collector(FakeClock())
+    try:
+        with walked() as sizes:
+            policy.start()
+            kept: list[list[object]] = [[] for _ in range(10 * YOUNG)]
+        assert sizes == []
+        with walked() as sizes:
+            policy.serve()
+            kept += [[] for _ in range(2 * YOUNG)]
+        assert sizes
+        assert max(sizes) < 2 * YOUNG, "no client waits for a pass over what the start made"
+        assert len(kept) == 12 * YOUNG
+    finally:
+        policy.stop()
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 def test_cycles_that_die_young_are_freed_soon(machine: Machine) -> None:

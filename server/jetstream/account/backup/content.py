@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from .....protocol.api.consumer import ConsumerConfig
 from .....protocol.api.stream import StreamState
 from .....protocol.archive.entries import CONSUMERS, STATE, ArchiveEntry, ArchiveError
 from .....protocol.errors import ApiError
+from .....protocol.lazy_dataclass import dataclass
 from .....store.consumer_state import ConsumerState
 
 Json = dict[str, Any]

@@ -16,13 +16,14 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .....protocol.api.stream import StreamConfig, StreamState
 from .....protocol.archive import frames
 from .....protocol.archive.entries import END, MAGIC, encode
+from .....protocol.lazy_dataclass import dataclass
 from .....protocol.timestamp import parse_rfc3339
 from .....store.configs import Storage
 from .....store.errors import StoreError

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 SMALLEST_CHUNK, CHUNK, LARGEST_CHUNK = 1024, 128 << 10, 1 << 20
 WINDOW, LARGEST_WINDOW = 8 << 20, 32 << 20
 PATIENCE = 10_000_000_000  # ns without an acknowledgement after which the backup is given up
-INTEREST, LOOK = 2_000_000_000, 50_000_000  # ns to wait for the client's subscription, and between two checks
+INTEREST = 2_000_000_000  # ns to wait for the client's subscription
+INTEREST_CHECK = 50_000_000  # ns between two checks
 _RUN, _RUN_BYTES = 256, 64 << 10  # messages read at once, and bytes of them
 _ACK = "$JS.SNAPSHOT.ACK."
 
@@ -74,7 +75,7 @@ class BackupSender:
         self._waiting = self._over = False
         self._named = False  # whether somebody subscribed to exactly this subject
         self._buffer = bytearray(frames.begin())
-        saved = [SavedConsumer(c.name, c.config, c.delivery_state.state()) for c in stream.public_consumers()]
+        saved = [SavedConsumer(c.name, c.config, c.delivery_state.state()) for c in stream.consumers.public()]
         self._source = self._archive(state, saved if consumers else [])
 
     def start(self) -> None:
@@ -88,21 +89,21 @@ class BackupSender:
         A client may also have one subscription for all its inboxes, and would drop chunks that come before
         the one for this inbox.
         """
-        self._named = self._is_heard_by_name()
+        self._named = self._has_interest_by_name()
         if self._named or patience <= 0:
             self._patient()
             self._step()
         else:
-            self._host.clock.call_later(LOOK, lambda: self._wait(patience - LOOK))
+            self._host.clock.call_later(INTEREST_CHECK, lambda: self._wait(patience - INTEREST_CHECK))
 
-    def _is_heard_by_name(self) -> bool:
+    def _has_interest_by_name(self) -> bool:
         plain, groups = self._account.sublist.match(self._deliver)
         found = [*plain, *(member for members in groups.values() for member in members)]
         return any(each.subject == self._deliver for each in found)
 
     @property
-    def _is_heard(self) -> bool:
-        return self._is_heard_by_name() if self._named else self._account.has_interest(self._deliver)
+    def _has_interest(self) -> bool:
+        return self._has_interest_by_name() if self._named else self._account.has_interest(self._deliver)
 
     def _patient(self) -> None:
         if self._timer is not None:
@@ -122,7 +123,7 @@ class BackupSender:
         """Send one chunk, if the window allows it; at the end, or on an error, send the final status."""
         if self._over:
             return
-        if not self._is_heard:
+        if not self._has_interest:
             self._end("408 No Interest")
             return
         if not self._free:

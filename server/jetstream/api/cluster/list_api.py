@@ -2,7 +2,9 @@
 
 The meta leader answers NAMES from what was decided. For LIST it asks the leaders of the streams for their
 infos. It answers when all have come, or after TIMEOUT with those that have. Promises: a request is answered
-once, for all servers. Source: JetStream API, LIST: `missing` names those that did not come.
+once, for all servers. Streams whose info did not come are named in `missing`.
+
+Source: nats-server's server/jetstream_cluster.go: jsClusteredStreamListRequest.
 """
 
 from __future__ import annotations

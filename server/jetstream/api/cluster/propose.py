@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from .....protocol.errors import ApiError, api_error
 from ...meta.command import Command
 from ...meta.effect import CommandRejected, Effect, StaleCommand
-from ...meta.planner import Requester
+from ...meta.planner import ApiClient
 from ...meta.tier_limits import TierLimits
 from ..request import LATER, Request, Response
 
@@ -95,7 +95,7 @@ def answer_through_leader(replies: ReplyRouter, request: Request, info: Json) ->
     request.send_reply = lambda reply, header, body: replies.send(leader, account, reply, header, body)
 
 
-def requester(view: ClusterView, request: Request) -> Requester:
+def requester(view: ClusterView, request: Request) -> ApiClient:
     """Return the client that sent a request.
 
     A message that came over a route is from a client of this cluster, or of one of its leaf nodes. A cluster
@@ -106,7 +106,7 @@ def requester(view: ClusterView, request: Request) -> Requester:
     near = "" if source is None else source.remote_cluster
     if not any(server.cluster == near for server in view.state.servers.values()):
         near = view.cluster_name
-    return Requester({} if source is None else source.client_info(), [near])
+    return ApiClient({} if source is None else source.client_info(), [near])
 
 
 def tier_limits(account: JetStreamAccount, replicas: int) -> TierLimits:
@@ -141,9 +141,9 @@ class ServedWait:
         self._infos.append(info)
         if info is not None:
             self._listen()
-        self._look()
+        self._check()
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         if self._fits is None:
             return
         infos, self._infos = self._infos, []
@@ -172,7 +172,7 @@ class ServedWait:
         self._fits, self._done = fits, done
         if ask_in is not None:
             self._ask_later(ask_in)
-        self._look()
+        self._check()
 
     def _ask_later(self, delay: int) -> None:
         if not self._over:
@@ -187,7 +187,7 @@ class ServedWait:
     def _received(self, _: str, info: Json) -> None:
         if not self._over:
             self._infos.append(info)
-            self._look()
+            self._check()
 
     def drop(self) -> None:
         """Stop waiting, without a call."""

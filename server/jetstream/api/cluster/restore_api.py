@@ -5,8 +5,10 @@ The meta group decides in this order:
 2. the stream's consumers, one after the other;
 3. the replicas and the placement of the backup's configuration, as an ordinary update of the stream.
 
+Each of these is one command, and the next one follows when the one before is carried out on this server.
+
 Promises: the last chunk is answered when all this is decided. If the server stops or another one becomes meta
-leader before that, the restore fails. The stream may then exist, with one replica and without its consumers.
+leader before that, the restore fails. The stream may then exist with one replica and some of its consumers.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from ...account.backup.restore import OnRestored
     from ...account.backup.staged import StagedStream
     from ...cluster.context import ClusterContext
-    from ...meta.planner import Requester
+    from ...meta.planner import ApiClient
     from ..request import Request, Response
 
 
@@ -61,10 +63,12 @@ class RestoreApi:
 
 
 class RestoreDecisions:
-    """What the meta group has to decide once a backup has been received completely.
+    """Proposes, one after the other, what a received backup contains.
 
+    config: of the stream, as it will be in the end.
+    who: who has requested the restore.
     staged: the received stream, in a folder of its own.
-    done: called with the stream or the error.
+    done: called once, with the stream when all is decided, or with the error.
     """
 
     def __init__(
@@ -72,7 +76,7 @@ class RestoreDecisions:
         cluster: ClusterContext,
         account: JetStreamAccount,
         config: StreamConfig,
-        who: Requester,
+        who: ApiClient,
         staged: StagedStream,
         done: OnRestored,
     ) -> None:
@@ -87,7 +91,7 @@ class RestoreDecisions:
         self._consumers = list(staged.consumers)
 
     def start(self) -> None:
-        """Have the stream created on this server."""
+        """Propose the stream, on this server alone. Its messages are then taken from `staged`."""
         self._account.staged[self._config.name] = self._staged
         self._staged.config = self._alone
         self._decide(self._creation, self._next)
@@ -111,7 +115,7 @@ class RestoreDecisions:
         )
 
     def _next(self) -> None:
-        """Have the next consumer created or, after the last one, the replicas and the placement decided."""
+        """Propose the next consumer or, after the last one, the replicas and the placement; then end."""
         local = self._view.local_streams.get((self._account.name, self._config.name))
         if local is None or local.stream is None:
             self._fail(api_error("JSStreamRestoreErrF", err="it was not opened; the log says why"))
@@ -128,16 +132,21 @@ class RestoreDecisions:
             self._decide(lambda: put, self._next)
         elif self._alone != self._config:
             stream = local.stream
-            self._decide(self._placing, lambda: self._done(stream))
+            self._decide(self._update, lambda: self._done(stream))
         else:
             self._done(local.stream)
 
-    def _placing(self) -> Command:
+    def _update(self) -> Command:
         view = self._view.state.view(self._account.name)
         limits = tier_limits(self._account, self._config.num_replicas)
         return self._proposer.planner().update_stream(view, self._config.to_json(), self._who, limits)
 
     def _decide(self, make_command: Callable[[], Command], then: Callable[[], None], tries: int = 5) -> None:
+        """Propose a command and call `then` when it has taken effect; otherwise end with the error.
+
+        If the meta state has changed since the command was made, it is made and proposed again.
+        """
+
         def decided(outcome: list[Effect] | ApiError) -> None:
             effect = outcome if isinstance(outcome, ApiError) else next(iter(outcome), None)
             if isinstance(effect, StaleCommand) and tries:
@@ -147,7 +156,9 @@ class RestoreDecisions:
             elif effect is None or isinstance(effect, ApiError | StaleCommand):
                 self._fail(api_error("JSClusterNotAvailErr"))
             else:
-                self._executor.soon(then)  # when it is carried out here, too
+                self._executor.soon(
+                    then
+                )  # in the next turn of the loop: by then this server has done its part
 
         try:
             self._proposer.propose(make_command(), decided)

@@ -7,11 +7,11 @@ Promises:
   that is gone is noticed only after a while. The next leader therefore serves what came in between, as soon
   as there is one; without one it is refused.
 - A request that the former leader may have served is not served twice, unless that does no harm
-  (`Endpoint.repeatable`); it is refused if the meta group has decided something about the same stream or
+  (`ApiEndpoint.repeatable`); it is refused if the meta group has decided something about the same stream or
   consumer since.
 
 The meta leader may not receive the first requests of an account: servers look an account up when they learn
-that another one has it, which takes as long as their resolver does. Such a request is held by the server
+that another one has it, which takes as long as their resolver does. Such a request waits on the server
 whose client sent it. Once the leader receives requests of that account, the server sends it to the meta
 leader and to nobody else; after FORWARD_PATIENCE it is dropped. This is only done between servers that are
 joined by routes.
@@ -20,15 +20,15 @@ joined by routes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .....protocol import gojson
+from .....protocol.lazy_dataclass import dataclass
 from .....protocol.wire.encode import tail
 from ....accounts.subscription import ConnectionKind, RoutedMessage
 from ....clock import SECOND
 from ....cluster.ticker import TICK
-from ...cluster.proposer import TELL
+from ...cluster.proposer import FORWARD_SUBJECT
 from ...meta.effect import (
     ConsumerCreated,
     ConsumerDeleted,
@@ -42,10 +42,10 @@ from ...meta.responder import (
     DELAY,
     PATIENCE,
     ResponderAction,
-    ResponderRule,
     action_for,
     error_of,
 )
+from ...meta.responder_rule import ResponderRule
 from ..request import Handler, Request
 from .table import handlers
 
@@ -57,15 +57,15 @@ if TYPE_CHECKING:
     from ...cluster.view import ClusterView
 
 OPENING, PAUSE = 3 * SECOND, SECOND // 20  # ns that a stream may take to open, and between two looks
-HOLD = PATIENCE + SECOND  # ns that a request is held at most; then there is a leader, or it is refused
-MOST_HELD = 1000  # requests; any more are left to the leader that is known
+LONGEST_WAIT = PATIENCE + SECOND  # ns that a request waits at most; then there is a leader, or it is refused
+MOST_WAITING = 1000  # requests; any more are left to the leader that is known
 FORWARD_PATIENCE = 5 * SECOND  # ns that a request waits until the leader can receive it
-Matter = tuple[str, str, str]  # account, stream, consumer ("" for those that a request does not name)
+RequestTarget = tuple[str, str, str]  # account, stream, consumer ("" for those that a request does not name)
 
 
 @dataclass(eq=False, slots=True)
 class _Waiting:
-    """A request that is routed, and may be held.
+    """A request that is routed, and may have to wait.
 
     since: when it came, ns.
     tick: when it came, in ticks.
@@ -75,7 +75,7 @@ class _Waiting:
     pattern: str
     request: Request
     serve: Callable[[], None]
-    matter: Matter
+    target: RequestTarget
     since: int
     tick: int
     decided: bool = False
@@ -91,41 +91,41 @@ class ClusterApiRouter:
         self.handlers: Mapping[str, Handler] = handlers(cluster)
         self._view = cluster.view
         self._ticker = cluster.ticker
-        self._held: dict[Matter, list[_Waiting]] = {}
+        self._waiting: dict[RequestTarget, list[_Waiting]] = {}
         self._count = 0
 
     def admit(self, pattern: str, request: Request, serve: Callable[[], None]) -> None:
         """See api.table.ApiRouter."""
-        matter = (request.account.name, *_names(pattern, request.tokens))
+        target = (request.account.name, *_names(pattern, request.tokens))
         now, tick = request.context.clock.now(), self._ticker.count
-        waiting = _Waiting(pattern, request, serve, matter, now, tick)
+        waiting = _Waiting(pattern, request, serve, target, now, tick)
         if _is_unheard(self._view, request) and self._rule(pattern, request)[0] is ResponderRule.META:
-            _ForwardedRequest(self._view, request, lambda: self._look(waiting)).start()
+            _ForwardedRequest(self._view, request, lambda: self._check(waiting)).start()
         else:
-            self._look(waiting)
+            self._check(waiting)
 
     def decided(self, effect: Effect) -> None:
-        """Note a decision of the meta group: its leader has served what is held about the same."""
-        if not self._held or self._view.is_leader:
+        """Note a decision of the meta group: its leader has served what waits about the same."""
+        if not self._waiting or self._view.is_leader:
             return
         if isinstance(effect, StreamCreated | StreamUpdated | StreamDeleted):
-            matter = (effect.stream.account, effect.stream.name, "")
+            target = (effect.stream.account, effect.stream.name, "")
         elif isinstance(effect, ConsumerCreated | ConsumerUpdated | ConsumerDeleted):
-            matter = (effect.consumer.account, effect.consumer.stream, effect.consumer.name)
+            target = (effect.consumer.account, effect.consumer.stream, effect.consumer.name)
         else:
             return
-        for waiting in self._held.get(matter, ()):
+        for waiting in self._waiting.get(target, ()):
             waiting.decided = True
 
-    def _look(self, waiting: _Waiting) -> None:
-        """Serve, refuse, hold or ignore a request, by what is known now."""
+    def _check(self, waiting: _Waiting) -> None:
+        """Serve, refuse, delay or ignore a request, by what is known now."""
         pattern, request = waiting.pattern, waiting.request
         rule, stream, consumer = self._rule(pattern, request)
         account, clock = request.account.name, request.context.clock
         act = action_for(rule, self._view.responder_state(account, stream, consumer))
         pause = self._pause(waiting, rule, act, stream)
-        if pause and self._hold(waiting):
-            clock.call_later(pause, lambda: self._look(waiting))
+        if pause and self._wait(waiting):
+            clock.call_later(pause, lambda: self._check(waiting))
             return
         self._forget(waiting)
         if act is ResponderAction.ANSWER:
@@ -138,26 +138,26 @@ class ClusterApiRouter:
         else:
             _refuse(request, act)
 
-    def _hold(self, waiting: _Waiting) -> bool:
-        """Hold a request; return whether there is room for it."""
-        held = self._held.setdefault(waiting.matter, [])
-        if waiting in held:
+    def _wait(self, waiting: _Waiting) -> bool:
+        """Let a request wait; return whether there is room for it."""
+        same = self._waiting.setdefault(waiting.target, [])
+        if waiting in same:
             return True
-        if self._count < MOST_HELD:
-            held.append(waiting)
+        if self._count < MOST_WAITING:
+            same.append(waiting)
             self._count += 1
             return True
-        if not held:
-            del self._held[waiting.matter]
+        if not same:
+            del self._waiting[waiting.target]
         return False
 
     def _forget(self, waiting: _Waiting) -> None:
-        held = self._held.get(waiting.matter, [])
-        if waiting in held:
-            held.remove(waiting)
+        same = self._waiting.get(waiting.target, [])
+        if waiting in same:
+            same.remove(waiting)
             self._count -= 1
-            if not held:
-                del self._held[waiting.matter]
+            if not same:
+                del self._waiting[waiting.target]
 
     def _refuse_again(self, pattern: str, request: Request, act: ResponderAction) -> None:
         """Refuse a request after a pause, if it would still be refused in the same way."""
@@ -181,13 +181,13 @@ class ClusterApiRouter:
         """
         view, request = self._view, waiting.request
         account, age = request.account, request.context.clock.now() - waiting.since
-        if age >= HOLD:
+        if age >= LONGEST_WAIT:
             return 0
         if rule is ResponderRule.META:
             if act is not ResponderAction.SILENT:
                 return 0
             none = view.leader_status.leader in ("", view.me)
-            return PAUSE if none else self._until_heard(waiting, view.group)
+            return PAUSE if none else self._wait_for_leader(waiting, view.group)
         assigned = view.state.stream(account.name, stream)
         if assigned is None or view.me not in assigned.members:
             return 0
@@ -200,12 +200,12 @@ class ClusterApiRouter:
         leader_status = None if local is None else local.leader_status()
         if local is None or leader_status is None or not leader_status.leader:
             return PAUSE
-        return self._until_heard(waiting, None if local.membership is None else local.membership.group)
+        return self._wait_for_leader(waiting, None if local.membership is None else local.membership.group)
 
-    def _until_heard(self, waiting: _Waiting, group: RaftNode | None) -> int:
+    def _wait_for_leader(self, waiting: _Waiting, group: RaftNode | None) -> int:
         """Return the ns to wait for a message of a group's leader, 0 if one came after the request."""
         ticks = self._ticker.count - waiting.tick
-        return 0 if group is None or group.silence().get(group.leader, ticks) + 2 <= ticks else TICK
+        return 0 if group is None or group.peers.silence().get(group.leader, ticks) + 2 <= ticks else TICK
 
     def _is_streams_own(self, pattern: str, request: Request, stream: str) -> bool:
         """Return whether the stream's leader alone handles a request, for a mirror's or source's consumer.
@@ -256,7 +256,7 @@ def _is_unheard(view: ClusterView, request: Request) -> bool:
     if source is None or source.kind != ConnectionKind.CLIENT or leader in ("", view.me):
         return False
     unheard = _route_to_leader(view, request.account.account, message.subject) is None
-    return unheard and _route_to_leader(view, view.system, TELL) is not None
+    return unheard and _route_to_leader(view, view.system, FORWARD_SUBJECT) is not None
 
 
 class _ForwardedRequest:
@@ -277,9 +277,9 @@ class _ForwardedRequest:
         """Wait until the leader can receive the request."""
         self._patience -= PAUSE
         if self._patience > 0:
-            self._clock.call_later(PAUSE, self._look)
+            self._clock.call_later(PAUSE, self._check)
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         message, view = self._message, self._view
         if view.leader_status.leader == view.me:
             self._serve()
@@ -299,7 +299,7 @@ class _ForwardedRequest:
             size,
             tail(reply, message.header, message.body),
         )
-        route.deliver_leaf(msg, ())
+        route.deliver_to_server(msg, ())
         self._account.flusher.schedule()
 
 

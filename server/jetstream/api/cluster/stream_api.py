@@ -178,7 +178,7 @@ class StreamApi:
         return propose(self._cluster, request, make_command, done)
 
     def remove_peer(self, request: Request) -> Response:
-        """Answer STREAM.PEER.REMOVE.<stream>: another server takes the place of this one."""
+        """Answer STREAM.PEER.REMOVE.<stream>: another server replaces that peer of the stream."""
         if request.empty:
             raise api_error("JSBadRequestErr")
         peer = request.read(RemovePeerRequest).peer

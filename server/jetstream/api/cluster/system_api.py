@@ -15,7 +15,8 @@ from .....protocol.api.messages import LeaderStepDownRequest, MetaRemoveRequest
 from .....protocol.errors import ApiError, api_error
 from ...meta.command import PurgeAccount
 from ...meta.effect import CommandRejected, Effect
-from ...meta.responder import ResponderAction, ResponderRule, action_for
+from ...meta.responder import ResponderAction, action_for
+from ...meta.responder_rule import ResponderRule
 from ..system import PURGE, SystemApi, SystemEndpoint, SystemRequest, purged_account
 from .stream_api import MOVE_BACK
 

@@ -6,7 +6,7 @@ Promises:
 - The checks run in the reference's order, so that a request with several errors gets the same one.
 - The configuration passed in is never changed, and the disk is never read.
 
-Source: JetStream API, stream configuration (ADR-1 names the schema).
+Source: nats-server's server/stream.go: checkStreamCfg, configUpdateCheck.
 """
 
 from __future__ import annotations

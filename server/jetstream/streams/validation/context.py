@@ -6,10 +6,10 @@ Promises: it has only plain values and one lookup. The rules read it and change 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from .....protocol.api.stream import StreamConfig
 from .....protocol.errors import ApiError, api_error
+from .....protocol.lazy_dataclass import dataclass
 from .....protocol.subject_tree import SubjectTree
 
 
@@ -23,7 +23,7 @@ class SubjectCheck:
     """The result of checking the subjects of a configuration by themselves.
 
     subjects: the list that was checked.
-    tree: the same subjects as a tree, each with its places in the list.
+    tree: the same subjects as a tree, each with its indexes in the list.
     error: why they are not accepted; None if they are.
     """
 

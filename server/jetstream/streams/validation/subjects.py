@@ -11,7 +11,7 @@ from dataclasses import replace
 from .....protocol.api.stream import StreamConfig
 from .....protocol.errors import ApiError, api_error
 from .....protocol.subject import collide, is_subset, is_valid
-from .....protocol.subject_tree import SubjectTree, TooEntangled, placing
+from .....protocol.subject_tree import SubjectTree, TooEntangled, indexing
 from .....protocol.transform import SubjectTransform, TransformError, parse_placeholder
 from ....slices import Steps, at_once
 from .context import SubjectCheck, ValidationContext, invalid, pedantic
@@ -24,18 +24,18 @@ INVALID_MAPPING = "invalid mapping destination: invalid transform"
 def checking_subjects(config: StreamConfig) -> Steps[SubjectCheck]:
     """Check the subjects by themselves, in steps: each must be valid and allowed, and none may overlap."""
     subjects = config.subjects
-    tree: SubjectTree[list[int]] = yield from placing(subjects)
+    tree: SubjectTree[list[int]] = yield from indexing(subjects)
     try:
         apart = len(tree) == len(subjects) and (yield from tree.parting())
-        for place, subject in enumerate(subjects):
-            if not (place + 1) % STEP:
+        for index, subject in enumerate(subjects):
+            if not (index + 1) % STEP:
                 yield
             if not is_valid(subject):
                 raise invalid("invalid subject")
             _check_spaces(subject, config)
             if apart:
                 continue
-            later = [one for found in tree.colliding(subject) for one in found if one != place]
+            later = [one for found in tree.colliding(subject) for one in found if one != index]
             if later:
                 raise invalid(f'subject "{subject}" overlaps with "{subjects[min(later)]}"')
     except TooEntangled as error:
@@ -137,8 +137,8 @@ def mapping_error(source: str, destination: str) -> str:
     if not destination:
         return ""
     tokens = destination.split(".")
-    for place, token in enumerate(tokens):
-        if not token or ">" in tokens[:place]:
+    for index, token in enumerate(tokens):
+        if not token or ">" in tokens[:index]:
             return f"{INVALID_MAPPING} in {token}" if token else INVALID_MAPPING
         if any(c in token for c in " \t\r\n\f") and not token.startswith("{{"):
             return INVALID_MAPPING

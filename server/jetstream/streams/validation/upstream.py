@@ -16,7 +16,7 @@ from dataclasses import replace
 from .....protocol.api.stream import StreamConfig, StreamSource, SubjectTransformConfig
 from .....protocol.errors import api_error
 from .....protocol.subject import collide, is_literal, is_valid
-from .....protocol.subject_tree import SubjectTree, TooEntangled, nesting, placing
+from .....protocol.subject_tree import SubjectTree, TooEntangled, indexing, nesting
 from ....slices import Steps
 from ..source_header import consumer_index, source_index
 from .context import ValidationContext, invalid, pedantic
@@ -160,7 +160,7 @@ def _check_transforms(
 
 
 def _colliding(subjects: list[str]) -> Steps[bool]:
-    tree = yield from placing(subjects)
+    tree = yield from indexing(subjects)
     return len(tree) < len(subjects) or not (yield from tree.parting())
 
 
@@ -179,7 +179,7 @@ def check_prefixes(config: StreamConfig, context: ValidationContext) -> Steps[No
         local = context.lookup(name)
         subjects.extend((local.subjects or ()) if local is not None else ())
         yield
-    tree = yield from placing(subjects)
+    tree = yield from indexing(subjects)
     for external in externals:
         yield
         prefix = external.deliver
@@ -187,8 +187,8 @@ def check_prefixes(config: StreamConfig, context: ValidationContext) -> Steps[No
             continue
         if not (is_valid(prefix) and is_literal(prefix)):
             raise api_error("JSStreamInvalidExternalDeliverySubjErrF", prefix=prefix)
-        beneath = sorted(place for found in tree.colliding(f"{prefix}.>") for place in found)
-        for subject in (subjects[place] for place in beneath):
+        beneath = sorted(index for found in tree.colliding(f"{prefix}.>") for index in found)
+        for subject in (subjects[index] for index in beneath):
             if collide(subject, f"{prefix}.{subject}"):
                 raise api_error("JSStreamExternalDelPrefixOverlapsErrF", prefix=prefix, subject=subject)
     for external in externals:
@@ -224,7 +224,7 @@ def check_cycles(config: StreamConfig, context: ValidationContext) -> Steps[None
                 continue
             if source.name in visited:
                 if tree is None:
-                    tree = yield from placing(current.subjects or ())
+                    tree = yield from indexing(current.subjects or ())
                 if not source.filter_subject or any(True for _ in tree.colliding(source.filter_subject)):
                     raise invalid("detected cycle")
             else:

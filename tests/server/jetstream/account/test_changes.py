@@ -11,7 +11,7 @@ import pytest
 from lib.streams import JetStreamFixture, Spy
 from pyjs.server import slices
 from pyjs.server.jetstream.api import request as api_request
-from pyjs.server.slices import InOrder
+from pyjs.server.slices import SerialQueue
 
 MANY = [f"s.{number}.*" for number in range(1000)]
 
@@ -43,7 +43,7 @@ def turns() -> Turns:
 @pytest.fixture
 def fixture(tmp_path: Path, turns: Turns) -> Iterator[JetStreamFixture]:
     made = JetStreamFixture(str(tmp_path))
-    made.js.changes = InOrder(turns)
+    made.js.changes = SerialQueue(turns)
     yield made
     made.close()
 
@@ -122,7 +122,7 @@ def test_an_account_that_is_left_in_between_has_nothing_of_it(
         assert code(answer()) in {0, 10008}
         assert subscriptions(fixture) == 0
         fixture.open()
-        fixture.js.changes = InOrder(turns)
+        fixture.js.changes = SerialQueue(turns)
         assert subscriptions(fixture) in {0, 1000}
         if "S" in fixture.js.streams:
             fixture.js.delete("S")

@@ -13,7 +13,7 @@ from pyjs.protocol.api.stream import StreamConfig, StreamInfo
 from pyjs.protocol.errors import api_error
 from pyjs.server import slices
 from pyjs.server.clock import SECOND
-from pyjs.server.jetstream.cluster.leader_queries import ASK, LeaderQueries
+from pyjs.server.jetstream.cluster.leader_queries import INFO_REQUEST, LeaderQueries
 from pyjs.server.jetstream.meta.responder import LeaderStatus
 
 
@@ -142,7 +142,7 @@ def test_who_waits_in_vain_gets_nothing_after_a_while(places: Places) -> None:
 def test_what_makes_no_sense_is_dropped(places: Places) -> None:
     client = places.bus.clients[1]
     for body in (b"", b"{", b"[]", b"{}", b"[1,2]"):
-        for subject in (ASK, "$JSC.UP", "$JSC.TELL.n1"):
+        for subject in (INFO_REQUEST, "$JSC.UP", "$JSC.TELL.n1"):
             client.publish(subject, body)
     places.clock.advance(SECOND)
     places.hold("n2", "A", FakeLocalStream("S"))

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import pytest
 from lib.fake_disk import FakeDisk
-from lib.stream_cluster import STREAM, StreamCluster, StreamServer
+from lib.stream_cluster import STREAM, StreamCluster, texts
 from pyjs.protocol.errors import ApiError
 from pyjs.server.clock import SECOND
 from pyjs.server.jetstream.meta.command import Command
 from pyjs.server.jetstream.replication import Replica
 from pyjs.server.jetstream.replication.catchup import CatchupSenderError
-
-
-def texts(numbers: range) -> list[str]:
-    return [f"m{number}" for number in numbers]
-
-
-def bodies(cluster: StreamCluster) -> list[str]:
-    return [body.decode() for _, _, body in cluster.converge()]
 
 
 @pytest.fixture(params=["file", "memory"])
@@ -29,7 +21,7 @@ def test_three_replicas_take_what_is_published_and_inform_the_meta_group(storage
     cluster = StreamCluster().start()
     cluster.create(storage=storage)
     assert cluster.stored(*texts(range(30))) == list(range(1, 31))
-    assert bodies(cluster) == texts(range(30))
+    assert cluster.bodies() == texts(range(30))
     assert cluster.assignment.seeds == ()
     assert (STREAM, "") in cluster.leader().up
 
@@ -46,7 +38,7 @@ def test_another_server_leads_when_the_leader_is_gone(storage: str) -> None:
     assert cluster.leader() is not first
     assert cluster.fetch("C", 1) == [b"m4"]
     first.start()
-    assert bodies(cluster) == [*texts(range(10)), "after"]
+    assert cluster.bodies() == [*texts(range(10)), "after"]
 
 
 def test_what_comes_one_by_one_in_one_turn_is_one_entry_and_stays_in_order() -> None:
@@ -57,10 +49,10 @@ def test_what_comes_one_by_one_in_one_turn_is_one_entry_and_stays_in_order() -> 
     before = leader.local.membership.group.node.log.last  # type: ignore[union-attr]
     for number in range(9):
         leader.account.publish("s.a", b"%d" % number)
-    leader.local.stream.order_purge(lambda _: None, up_to=3)  # type: ignore[union-attr]
+    leader.local.stream.removal.start_purge(lambda _: None, up_to=3)  # type: ignore[union-attr]
     leader.account.publish("s.a", b"last")
     cluster.run(0.5)
-    assert bodies(cluster) == ["2", "3", "4", "5", "6", "7", "8", "last"]
+    assert cluster.bodies() == ["2", "3", "4", "5", "6", "7", "8", "last"]
     assert leader.local.membership.group.node.log.last == before + 3  # type: ignore[union-attr]
 
 
@@ -74,7 +66,7 @@ def test_one_copy_is_a_plain_stream_that_settles() -> None:
     assert cluster.assignment.seeds == ()
     cluster["two"].kill()
     cluster["two"].start()
-    assert bodies(cluster) == texts(range(5))
+    assert cluster.bodies() == texts(range(5))
     assert cluster.fetch("C", 1) == [b"m2"]
     assert cluster["two"].local is not None and cluster["two"].local.membership is None
 
@@ -102,7 +94,7 @@ def test_the_only_copy_that_was_lost_is_logged_as_such() -> None:
     cluster["two"].kill()
     cluster["two"].disk = FakeDisk()
     cluster["two"].start()
-    assert bodies(cluster) == []
+    assert cluster.bodies() == []
     lost = "was here, and is not any more: it was the only copy, and begins empty"
     assert any(lost in line for line in cluster["two"].log.lines)
 
@@ -115,7 +107,7 @@ def test_from_one_copy_to_three_and_back_and_again(storage: str) -> None:
     assert cluster.fetch("C", 2) == [b"m0", b"m1"]
     cluster.scale("one", "two", "three")
     cluster.stored(*texts(range(10, 20)))
-    assert bodies(cluster) == texts(range(20))
+    assert cluster.bodies() == texts(range(20))
     cluster["one"].kill()
     assert cluster.fetch("C", 1) == [b"m2"]
     cluster.stored("without one")
@@ -130,7 +122,7 @@ def test_from_one_copy_to_three_and_back_and_again(storage: str) -> None:
     assert cluster.fetch("C", 1) == [b"m3"]
     cluster.scale("three", "two", "one")
     cluster.stored("three again")
-    assert bodies(cluster) == [*texts(range(20)), "without one", "three again"]
+    assert cluster.bodies() == [*texts(range(20)), "without one", "three again"]
     assert cluster.fetch("C", 1) == [b"m4"]
 
 
@@ -151,7 +143,7 @@ def test_nobody_votes_on_a_stream_before_it_has_its_messages(monkeypatch: pytest
         assert local is not None and local.membership is not None and local.membership.group is not None
         members = local.membership.group.members
         assert (len(members.voters), len(members.learners)) == (1, 2)
-    assert bodies(cluster) == [*texts(range(10)), "still alone"]
+    assert cluster.bodies() == [*texts(range(10)), "still alone"]
     cluster["one"].kill()
     cluster.stored("without one")
 
@@ -166,7 +158,7 @@ def test_back_to_three_before_one_copy_was_reached() -> None:
     cluster.until(lambda: not cluster.assignment.replicated)
     cluster.scale("one", "two", "three")
     cluster.stored("later")
-    assert bodies(cluster) == [*texts(range(10)), "later"]
+    assert cluster.bodies() == [*texts(range(10)), "later"]
 
 
 def test_a_stream_moves_to_another_server() -> None:
@@ -178,7 +170,7 @@ def test_a_stream_moves_to_another_server() -> None:
     cluster.scale("three", change="move")
     cluster.until(lambda: cluster["three"].leads() and cluster.converged())
     assert cluster["one"].local is None
-    assert bodies(cluster) == texts(range(10))
+    assert cluster.bodies() == texts(range(10))
     assert cluster.fetch("C", 1) == [b"m3"]
 
 
@@ -188,7 +180,7 @@ def test_a_replaced_peer_gives_way_to_another_one() -> None:
     cluster.stored(*texts(range(40)))
     cluster.converge()
     cluster.scale("one", "two", "four", change="heal")
-    assert bodies(cluster) == texts(range(40))
+    assert cluster.bodies() == texts(range(40))
     assert cluster["three"].local is None
 
 
@@ -199,7 +191,7 @@ def test_configuration_and_consumers_are_in_the_log_whoever_leads() -> None:
     cluster.consumer("D", max_deliver=3)
     cluster.configure(max_msgs=5)
     cluster.stored(*texts(range(10)))
-    assert bodies(cluster) == texts(range(5, 10))
+    assert cluster.bodies() == texts(range(5, 10))
     cluster.leader().kill()
     new = cluster.leader()
     assert sorted(new.local.stream.consumers) == ["C", "D"]  # type: ignore[union-attr]
@@ -218,7 +210,7 @@ def test_a_deleted_stream_leaves_nothing_behind(storage: str) -> None:
         assert [path for path in server.disk.seen if "streams" in path or "cluster" in path] == []
     cluster.create(storage=storage)
     assert cluster.stored("new") == [1]
-    assert bodies(cluster) == ["new"]
+    assert cluster.bodies() == ["new"]
 
 
 def test_a_stream_that_was_deleted_meanwhile_does_not_come_back() -> None:
@@ -240,7 +232,7 @@ def test_a_stream_begins_although_one_of_three_is_away() -> None:
     cluster.stored(*texts(range(5)))
     assert cluster.assignment.seeds == ()
     cluster.start("three")
-    assert bodies(cluster) == texts(range(5))
+    assert cluster.bodies() == texts(range(5))
 
 
 def test_who_cannot_see_each_other_begin_one_group_with_who_sees_both() -> None:
@@ -250,7 +242,7 @@ def test_who_cannot_see_each_other_begin_one_group_with_who_sees_both() -> None:
     cluster.stored(*texts(range(5)))
     cluster.run(5)
     cluster.bus.cuts.clear()
-    assert bodies(cluster) == texts(range(5))
+    assert cluster.bodies() == texts(range(5))
 
 
 def test_two_of_five_away_are_too_many_to_begin_without() -> None:
@@ -271,7 +263,7 @@ def test_all_that_was_acknowledged_is_there_after_a_power_cut_of_all() -> None:
     for server in cluster.all.values():
         server.kill(lambda most: 0)
     cluster.start()
-    assert bodies(cluster) == texts(range(10))
+    assert cluster.bodies() == texts(range(10))
     cluster.stored("after")
     assert cluster.fetch("C", 1) == [b"m2"]
 
@@ -306,146 +298,6 @@ def test_advisories_name_leaders_and_lost_quorums() -> None:
     assert "$JS.EVENT.ADVISORY.CONSUMER.QUORUM_LOST.S.C" in subjects
 
 
-def damage(server: StreamServer, body: bytes) -> None:
-    """Flip a bit of a message as the disk has it."""
-    for path, inode in server.disk.seen.items():
-        if "/msgs/" in path and body in inode.seen:
-            server.disk.flip(path, inode.seen.index(body))
-            return
-    raise AssertionError("it is not on the disk")
-
-
-def test_what_is_damaged_at_a_start_comes_from_the_others() -> None:
-    cluster = StreamCluster(compact_entries=5).start()
-    cluster.create()
-    cluster.stored(*texts(range(50)))
-    cluster.converge()
-    cluster.run(3)  # a checkpoint, and a log that begins after it
-    hurt = cluster[next(name for name in cluster.all if not cluster[name].leads())]
-    hurt.kill()
-    damage(hurt, b"m12")
-    hurt.start()
-    assert bodies(cluster) == texts(range(50))
-    facts = hurt.local.health()  # type: ignore[union-attr]
-    assert (facts.store_failure, facts.catching_up, facts.error) == ("", False, "")
-
-
-def test_a_leader_that_reads_something_damaged_serves_no_more_and_catches_up() -> None:
-    cluster = StreamCluster().start()
-    cluster.create()
-    cluster.stored(*texts(range(50)))
-    cluster.converge()
-    cluster.run(3)
-    for server in cluster.all.values():
-        server.stop()
-    cluster.start()
-    hurt = cluster.leader()
-    damage(hurt, b"m12")
-    cluster.consumer("C")
-    cluster.run(0.5)
-    cluster.fetch("C", 30, ack=False)
-    cluster.until(lambda: not hurt.leads())
-    assert hurt.local.health().damage.startswith("a message is damaged: ")  # type: ignore[union-attr]
-    assert not hurt.local.health().store_failure  # type: ignore[union-attr]
-    assert cluster.leader() is not hurt
-    assert bodies(cluster) == texts(range(50))
-    assert not hurt.local.health().damage  # type: ignore[union-attr]
-    assert not any("lost.msgs" in path for path in hurt.disk.seen)
-
-
-def test_nobody_leads_while_all_are_damaged() -> None:
-    cluster = StreamCluster(compact_entries=5).start()
-    cluster.create()
-    cluster.stored(*texts(range(50)))
-    cluster.converge()
-    cluster.run(3)
-    for server in cluster.all.values():
-        server.kill()
-        damage(server, b"m12")
-    cluster.start()
-    cluster.run(20)
-    for server in cluster.all.values():
-        assert not server.leads()
-        facts = server.local.health()  # type: ignore[union-attr]
-        assert facts.catching_up and facts.hopeless and not facts.quorum_diagnosis
-        assert any("is kept in /store/jetstream/A/streams/S/lost.msgs" in line for line in server.log.lines)
-        assert sum("no server has the stream whole" in line for line in server.log.lines) == 1
-
-
-def test_a_disk_that_refuses_for_a_while_costs_nothing() -> None:
-    cluster = StreamCluster().start()
-    cluster.create()
-    cluster.stored(*texts(range(10)))
-    cluster.converge()
-    leader = cluster.leader()
-    leader.disk.fail("sync", path="/msgs/")
-    cluster.run(5)
-    cluster.stored(*texts(range(10, 20)))
-    assert bodies(cluster) == texts(range(20))
-
-
-def test_a_replica_that_lacks_more_than_the_log_has_catches_up() -> None:
-    cluster = StreamCluster(compact_entries=5).start()
-    cluster.create()
-    cluster.stored("first")
-    cluster.converge()
-    late = cluster[next(name for name in cluster.all if not cluster[name].leads())]
-    late.kill()
-    for group in range(8):
-        cluster.stored(*texts(range(group * 10, group * 10 + 10)))
-        cluster.run(2)
-    late.start()
-    assert bodies(cluster) == ["first", *texts(range(80))]
-    assert filled(late, "the log does not reach back to its entry")
-
-
-def filled(server: StreamServer, why: str) -> bool:
-    """Whether a server's log records that its replica was filled, and why."""
-    lines = server.log.lines
-    begun = any(f"'A > S' is filled from the other servers: {why}" in line for line in lines)
-    return begun and any("'A > S' is filled, with" in line for line in lines)
-
-
-def test_whose_filling_was_cut_short_logs_that_it_goes_on() -> None:
-    cluster = StreamCluster().start()
-    cluster.create()
-    cluster.stored(*texts(range(50)))
-    cluster.converge()
-    late = cluster[next(name for name in cluster.all if not cluster[name].leads())]
-    late.kill()
-    late.disk.remove_tree("/store/jetstream/A/streams/S/msgs")
-    cluster.bus.cuts = {frozenset({late.name, other}) for other in cluster.all if other != late.name}
-    late.start()
-    cluster.until(lambda: late.local is not None and late.local.membership is not None)
-    cluster.until(lambda: late.local.membership.replica is not None)  # type: ignore[union-attr]
-    late.local.membership.replica._store.commit_sync()  # type: ignore[union-attr]
-    late.kill()
-    cluster.bus.cuts.clear()
-    late.start()
-    assert bodies(cluster) == texts(range(50))
-    assert filled(late, "it has nothing of its own here")
-    assert filled(late, "an earlier filling was cut short")
-
-
-def test_a_memory_stream_that_nobody_has_any_more_begins_empty() -> None:
-    cluster = StreamCluster(compact_entries=5).start()
-    cluster.create(storage="memory", max_msgs=7)
-    cluster.consumer("C")
-    for group in range(4):
-        cluster.stored(*texts(range(group * 10, group * 10 + 10)))
-        cluster.run(2)
-    for server in cluster.all.values():
-        server.kill()
-    cluster.start("one", "two")
-    cluster.run(20)
-    assert not any(server.leads() for server in cluster.all.values())  # who is away may have it
-    cluster.start("three")
-    assert cluster.stored("new") == [1]
-    assert bodies(cluster) == ["new"]
-    assert cluster.leader().local.stream.config.max_msgs == 7  # type: ignore[union-attr]
-    assert cluster.fetch("C", 1) == [b"new"]
-
-
 def test_every_replica_shows_where_a_consumer_stands() -> None:
     cluster = StreamCluster().start()
     cluster.create()
@@ -462,33 +314,6 @@ def test_every_replica_shows_where_a_consumer_stands() -> None:
         assert (info.num_ack_pending, info.num_redelivered, info.num_pending) == (2, 0, 5), server.name
 
 
-@pytest.mark.parametrize("keeps", ["one", "two", "three"])
-def test_the_only_one_who_still_has_a_memory_stream_comes_to_lead_it(keeps: str) -> None:
-    cluster = StreamCluster(compact_entries=5).start()
-    cluster.create(storage="memory")
-    for group in range(3):
-        cluster.stored(*texts(range(group * 10, group * 10 + 10)))
-        cluster.run(2)
-    others = [server for server in cluster.all.values() if server.name != keeps]
-    for server in others:
-        server.kill()
-    for server in others:
-        server.start()
-    assert bodies(cluster) == texts(range(30))
-
-
-def test_a_memory_stream_catches_up_after_a_restart() -> None:
-    cluster = StreamCluster(compact_entries=5).start()
-    cluster.create(storage="memory")
-    for group in range(4):
-        cluster.stored(*texts(range(group * 10, group * 10 + 10)))
-        cluster.run(2)
-    for name in cluster.all:
-        cluster[name].kill()
-        cluster[name].start()
-        assert bodies(cluster) == texts(range(40))
-
-
 def test_what_is_decided_while_a_plain_stream_is_being_opened_is_done_after_it() -> None:
     cluster = StreamCluster().start()
     cluster.create("two")
@@ -502,7 +327,7 @@ def test_what_is_decided_while_a_plain_stream_is_being_opened_is_done_after_it()
     cluster.scale("two", max_msgs=3)
     cluster.consumer("C")
     cluster.until(lambda: two.local is not None and two.local.stream is not None)
-    assert bodies(cluster) == texts(range(2, 5))
+    assert cluster.bodies() == texts(range(2, 5))
     assert cluster.fetch("C", 1) == [b"m2"]
     assert not two.jetstream.recovering
 
@@ -518,4 +343,4 @@ def test_a_plain_stream_stops_while_it_is_being_opened() -> None:
     two.stop()
     assert not two.jetstream.recovering and two.jetstream.limits.files.reserved == 0
     two.start()
-    assert bodies(cluster) == ["kept"]
+    assert cluster.bodies() == ["kept"]

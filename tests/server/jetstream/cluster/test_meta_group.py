@@ -13,7 +13,7 @@ from pyjs.protocol.errors import ApiError
 from pyjs.server.cluster.proposals import ProposalLostError
 from pyjs.server.jetstream.cluster.meta_group import GATHERED, MetaGroup
 from pyjs.server.jetstream.cluster.node_status import NodeReport, NodeStatuses
-from pyjs.server.jetstream.cluster.proposer import TELL, Proposer
+from pyjs.server.jetstream.cluster.proposer import FORWARD_SUBJECT, Proposer
 from pyjs.server.jetstream.cluster.view import ClusterView
 from pyjs.server.jetstream.meta.command import DeleteConsumer, PurgeAccount, decode, encode
 from pyjs.server.jetstream.meta.node_info import NodeInfo
@@ -77,13 +77,11 @@ class Group:
         self.proposed: list[bytes] = []
         self.outcome: Any = 8
         self.transferred: list[str] = []
+        self.elections = Plain(transfer=self.transferred.append)
 
     def propose(self, data: list[bytes], done: Any) -> None:
         self.proposed += data
         done(self.outcome)
-
-    def transfer(self, member: str) -> None:
-        self.transferred.append(member)
 
 
 class Server:
@@ -211,8 +209,8 @@ def test_what_is_forwarded_reaches_whoever_leads() -> None:
     command = DeleteConsumer("A", "S", "C", 5)
     near.proposer.forward(command)
     [(subject, body)] = near.system.published
-    assert subject == TELL
-    receive = far.system.receivers[TELL]
+    assert subject == FORWARD_SUBJECT
+    receive = far.system.receivers[FORWARD_SUBJECT]
     receive(Plain(body=body))
     assert far.group.proposed == []  # it does not lead
     far.lead()

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from random import Random
 
-import pytest
 from lib.cluster import MILLISECOND
+from lib.examples import seeds
 from lib.stream_cluster import StreamCluster
-
-SEEDS = range(int(os.environ.get("STORMS", "6")))
 
 
 class Storm:
@@ -121,7 +118,7 @@ def verify(storm: Storm, found: list[tuple[int, str, bytes]]) -> None:
             assert there.get(body) == answer["seq"], f"{body} was acknowledged"
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@seeds(4)
 def test_nothing_acknowledged_gets_lost_in_a_storm(seed: int) -> None:
     storm = Storm(seed, "file")
     for _ in range(4):

@@ -46,14 +46,15 @@ def test_a_run_has_the_frames_and_sizes_of_single_deliveries(
 ) -> None:
     count = data.draw(st.integers(1, len(messages)))
     pending = len(messages) + left
-    run = DeliveryRun(messages, PREFIX, number, pending)
+    run = DeliveryRun(messages, PREFIX.encode(), number, pending)
     expected = [
         one(message, number + place, pending - place) for place, message in enumerate(messages, start=1)
     ]
-    assert run.data(b"7", count) == b"".join(frame for frame, _ in expected[:count])
+    payloads = sum(len(m.header) + len(m.body) for m in messages[:count])
+    assert run.frames(b"7", count) == (b"".join(frame for frame, _ in expected[:count]), payloads)
     assert run.sizes() == [size for _, size in expected]
-    assert run.payloads(count) == sum(len(m.header) + len(m.body) for m in messages[:count])
-    assert run.headed == any(message.header for message in messages)
+    assert run.seqs(count) == [message.seq for message in messages[:count]]
+    assert run.plain != any(message.header for message in messages)
 
 
 @pytest.mark.parametrize("room", [1, 3, 4, 5, 12, 13, 14])

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from lib.consumer_fixture import SECOND, ConsumerFixture
+from lib.examples import seeds
 from lib.fake_disk import FakeDisk
 from pyjs.server.jetstream.consumers import delivery_state as delivery_states
 from pyjs.server.jetstream.consumers.delivery_state import DeliveryState
@@ -37,8 +38,7 @@ class Scenario:
         delivery_state, seq = self.delivery_state, self.some()
         match self.random.randrange(14):
             case 0 | 1 | 2 | 3:
-                for _ in range(self.random.randint(1, 5)):
-                    delivery_state.deliver(delivery_state.stream_seq + self.random.randint(1, 2), self.now)
+                self.deliver(delivery_state.stream_seq)
             case 4:
                 delivery_state.ack(self.random.randint(1, delivery_state.stream_seq + 1))
             case 5 if seq:
@@ -72,6 +72,19 @@ class Scenario:
             case 13 if self.random.random() < 0.1:
                 delivery_state.start(0)
 
+    def deliver(self, last: int) -> None:
+        """Some first deliveries, at once or one by one."""
+        seqs = [last + 2 * place - self.random.randint(0, 1) for place in range(1, self.random.randint(2, 6))]
+        before = self.delivery_state.consumer_seq
+        if self.random.random() < 0.5:
+            self.delivery_state.deliver_run(seqs, self.now)
+        else:
+            for seq in seqs:
+                self.delivery_state.deliver(seq, self.now)
+        numbers = [self.delivery_state.entry(seq) for seq in seqs]
+        assert numbers == [(before + place, self.now) for place in range(1, len(seqs) + 1)]
+        assert self.delivery_state.stream_seq == seqs[-1]
+
     def through(self) -> None:
         delivery_state = self.delivery_state
         seq = self.random.randint(1, delivery_state.stream_seq + 1)
@@ -104,7 +117,7 @@ class Scenario:
         }
 
 
-@pytest.mark.parametrize("seed", range(40))
+@seeds(15)
 def test_saved_changes_lead_to_the_state(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delivery_states, "MANY", 2)
     scenario = Scenario(seed)
@@ -131,6 +144,21 @@ def test_saved_changes_lead_to_the_state(seed: int, monkeypatch: pytest.MonkeyPa
             scenario.delivery_state.advance_floor()
             assert scenario.delivery_state.state().pending == state.pending
     assert ConsumerChange in kinds
+
+
+@seeds(10)
+def test_acks_that_come_together_have_the_result_of_one_after_the_other(seed: int) -> None:
+    together, single = Scenario(seed), Scenario(seed)
+    for _ in range(100):
+        together.step()
+        single.step()
+        delivery_state = together.delivery_state
+        seqs = together.random.sample(range(1, delivery_state.stream_seq + 4), 3)
+        single.random.setstate(together.random.getstate())
+        acked = [single.delivery_state.ack(seq) for seq in seqs]
+        assert delivery_state.ack_run(seqs) == any(acked)
+        assert delivery_state.state() == single.delivery_state.state()
+        together.check()
 
 
 def test_a_save_of_much_costs_by_what_changed() -> None:

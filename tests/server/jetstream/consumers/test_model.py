@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-import pytest
 from lib.consumer_fixture import SECOND, ConsumerFixture
+from lib.examples import seeds
 from pyjs.server.accounts.subscription import Message
 from pyjs.server.jetstream.consumers import acks
 from pyjs.server.jetstream.consumers.info import describe
@@ -175,7 +175,7 @@ class Run:
     def pick(self) -> Message | None:
         return self.last[self.random.choice(sorted(self.last))] if self.last else None
 
-    def tell(self, body: str) -> int:
+    def acknowledge(self, body: str) -> int:
         message = self.pick()
         if message is None:
             return 0
@@ -185,26 +185,26 @@ class Run:
         return info.stream_seq
 
     def ack(self) -> None:
-        self.model.drop(self.tell(self.random.choice(["", "+ACK", "+OK"])))
+        self.model.drop(self.acknowledge(self.random.choice(["", "+ACK", "+OK"])))
 
     def term(self) -> None:
-        self.model.drop(self.tell("+TERM why"))
+        self.model.drop(self.acknowledge("+TERM why"))
 
     def nak(self) -> None:
-        seq = self.tell("-NAK")
+        seq = self.acknowledge("-NAK")
         if seq in self.model.pending and seq not in self.model.queue:
             self.model.queue.append(seq)
 
     def nak_later(self) -> None:
         delay = self.random.randint(1, 8) * SECOND
-        seq = self.tell(f'-NAK {{"delay": {delay}}}')
+        seq = self.acknowledge(f'-NAK {{"delay": {delay}}}')
         if seq in self.model.pending:
             self.model.pending[seq].deadline = self.now + delay
             if seq in self.model.queue:
                 self.model.queue.remove(seq)
 
     def progress(self) -> None:
-        entry = self.model.pending.get(self.tell("+WPI"))
+        entry = self.model.pending.get(self.acknowledge("+WPI"))
         if entry is not None:
             entry.deadline = self.now + self.model.wait(entry.count)
 
@@ -214,13 +214,13 @@ class Run:
     def remove(self) -> None:
         if self.model.stream:
             seq = self.random.choice(sorted(self.model.stream))
-            self.fixture.stream.delete_message(seq, erase=False)
+            self.fixture.stream.removal.delete_message(seq, erase=False)
             del self.model.stream[seq]
             self.model.drop(seq)
 
     def purge(self) -> None:
         keep = self.random.randint(1, 5)
-        self.fixture.stream.purge(keep=keep)
+        self.fixture.stream.removal.purge(keep=keep)
         for seq in sorted(self.model.stream)[:-keep]:
             del self.model.stream[seq]
             self.model.drop(seq)
@@ -246,7 +246,7 @@ class Run:
         assert set(delivery_state.queued) <= set(delivery_state.aside)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@seeds(30)
 def test_a_consumer_does_what_the_model_does(seed: int) -> None:
     run = Run(seed)
     for _ in range(150):

@@ -11,10 +11,12 @@ from pyjs.server.accounts.account import Account
 from pyjs.server.accounts.flusher import Flusher
 from pyjs.server.jetstream.consumers.ackwaits import AckWaits
 from pyjs.server.jetstream.consumers.advisories import ConsumerAdvisories
+from pyjs.server.jetstream.consumers.dead_letters import DeadLetters, LetterSource
 from pyjs.server.jetstream.consumers.delivery_state import GRACE, DeliveryState
 from pyjs.server.jetstream.consumers.inactivity import Inactivity
 from pyjs.server.jetstream.consumers.persistence import NotPersisted
 from pyjs.server.jetstream.host import JetStreamHost
+from pyjs.store.memory import MemoryStream
 
 SECOND = 1_000_000_000
 # A push consumer that is durable keeps exactly to its threshold; others get some random time more.
@@ -108,7 +110,9 @@ class Waiting:
         self.state.max_deliver = 2
         self.deliverer = Deliverer()
         advisories = ConsumerAdvisories(account, host, "S", "C")
-        self.waits = AckWaits(self.clock, self.state, NotPersisted(), advisories, self.deliverer)
+        source = LetterSource("S", "C", "origin", "consumer 'S > C'", lambda _: ())
+        letters = DeadLetters(source, account, host, MemoryStream(), self.state)
+        self.waits = AckWaits(self.clock, self.state, NotPersisted(), advisories, letters, self.deliverer)
 
 
 class NoExecutor:

@@ -141,7 +141,7 @@ def test_what_was_delivered_under_other_filters_before_a_restart_is_not_waited_f
     fixture = again(fixture, disk, graceful=graceful)
     consumer = fixture.stream.consumers["C"]
     assert describe(consumer).num_ack_pending == 1
-    assert fixture.stream.delete_message(1, erase=False)
+    assert fixture.stream.removal.delete_message(1, erase=False)
     assert describe(consumer).num_ack_pending == 0
 
 
@@ -231,6 +231,14 @@ def test_a_state_that_fits_its_stream_is_left_as_it_is() -> None:
     state = ConsumerState((9, 90), (5, 59), {60: (6, 1), 70: (7, 1)}, {60: 1})
     delivery_state.restore(state, SECOND)
     assert repair(delivery_state, 1, 100) == []
+    assert delivery_state.state() == state
+
+
+def test_a_restart_does_not_acknowledge_what_was_given_up() -> None:
+    delivery_state = DeliveryState(track=True, ack_wait=SECOND)
+    state = ConsumerState((10, 5), (1, 1), {}, {2: 1, 3: 1, 4: 1, 5: 1})
+    delivery_state.restore(state, SECOND)
+    assert repair(delivery_state, 1, 5) == []
     assert delivery_state.state() == state
 
 

@@ -113,7 +113,7 @@ class Player:
         self.fixture.clock.advance(duration.parse_go(text))
 
     def do_remove(self, seq: str) -> None:
-        self.fixture.stream.delete_message(int(seq), erase=False)
+        self.fixture.stream.removal.delete_message(int(seq), erase=False)
 
     def do_pause(self, text: str) -> None:
         until = self.fixture.clock.now() + duration.parse_go(text)

@@ -13,13 +13,13 @@ from pyjs.server.cluster.proposals import ProposalError
 from pyjs.server.jetstream.meta.command import Command, DeleteStream, encode
 from pyjs.server.jetstream.meta.effect import CommandRejected, Effect, StaleCommand, StreamCreated
 from pyjs.server.jetstream.meta.node_info import NodeInfo, NodeStatus
-from pyjs.server.jetstream.meta.planner import MetaPlanner, Requester
+from pyjs.server.jetstream.meta.planner import ApiClient, MetaPlanner
 from pyjs.server.jetstream.meta.reconcile import CloseReplica, OpenReplica, ReconcileAction, ReplicaOnDisk
 from pyjs.server.jetstream.meta.snapshot import take
 from pyjs.server.jetstream.meta.state_machine import MetaStateMachine
 
 NAMES = ("s0", "s1", "s2")
-REQUESTER = Requester({}, ["C"])
+REQUESTER = ApiClient({}, ["C"])
 
 
 class MetaMember(Member):
@@ -159,7 +159,7 @@ def wanted(cluster: MetaCluster, name: str) -> dict[tuple[str, str], ReplicaOnDi
     state_machine = cluster.machine(name)
     return {
         (s.account, s.name): ReplicaOnDisk(s.group, s.created)
-        for s in state_machine.state.held_by(state_machine.me)
+        for s in state_machine.state.assigned_to(state_machine.me)
     }
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 import pytest
+from lib.examples import seeds
 from lib.meta_fixture import MetaFixture, check, config, server, stream_of
 from pyjs.protocol.errors import ApiError
 from pyjs.raft import Members
@@ -282,7 +283,7 @@ def random_request(meta: MetaFixture, random: Random) -> list[Effect]:
     return []
 
 
-@pytest.mark.parametrize("seed", range(40))
+@seeds(16)
 def test_servers_that_come_and_go_hold_what_they_should(seed: int) -> None:
     random = Random(seed)
     meta = MetaFixture(6, seed=seed)
@@ -308,7 +309,7 @@ def test_servers_that_come_and_go_hold_what_they_should(seed: int) -> None:
         assert take(machine.state) == take(meta.state)
         wanted = {
             (one.account, one.name): ReplicaOnDisk(one.group, one.created)
-            for one in meta.state.held_by(machine.id)
+            for one in meta.state.assigned_to(machine.id)
         }
         assert machine.on_disk == wanted
         assert machine.consumers == {

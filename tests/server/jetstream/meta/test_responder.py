@@ -12,7 +12,6 @@ from pyjs.server.jetstream.meta.responder import (
     LeaderStatus,
     MetaRole,
     ResponderAction,
-    ResponderRule,
     ResponderState,
     StreamRole,
     action_for,
@@ -20,6 +19,7 @@ from pyjs.server.jetstream.meta.responder import (
     meta_role,
     stream_role,
 )
+from pyjs.server.jetstream.meta.responder_rule import ResponderRule
 
 META, SYSTEM, EVERYBODY = ResponderRule.META, ResponderRule.SYSTEM, ResponderRule.EVERYBODY
 STREAM = [ResponderRule.STREAM, ResponderRule.STREAM_INFO]

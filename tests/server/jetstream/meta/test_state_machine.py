@@ -31,7 +31,7 @@ class Run:
 
 def test_it_is_a_groups_application() -> None:
     application: StateMachine = Run().state_machine
-    assert application.applied == 0
+    assert application.durable_index == 0
 
 
 def test_actions_begin_when_it_is_current() -> None:
@@ -56,7 +56,7 @@ def test_a_snapshot_takes_it_further() -> None:
     meta.put(DeleteStream("A", "S"))
     new = meta.create(name="T")
     ahead.follow(meta)
-    taken = ahead.state_machine.take()
+    taken = ahead.state_machine.snapshot()
     assert taken is not None
     index, data = taken
     run.state_machine.restore(data, index)
@@ -68,7 +68,7 @@ def test_before_it_begins_a_snapshot_causes_no_actions() -> None:
     meta, first, run = MetaFixture(), Run(), Run()
     stream = meta.create()
     first.follow(meta)
-    taken = first.state_machine.take()
+    taken = first.state_machine.snapshot()
     assert taken is not None
     run.state_machine.restore(taken[1], taken[0])
     assert run.actions == []
@@ -95,7 +95,7 @@ def test_entries_of_the_group_itself_move_the_index() -> None:
     run = Run()
     run.state_machine.apply([(3, encode(DeleteStream("A", "S")))], 5)
     assert run.state_machine.state.index == 5
-    taken = run.state_machine.take()
+    taken = run.state_machine.snapshot()
     assert taken is not None and taken[0] == 5
 
 

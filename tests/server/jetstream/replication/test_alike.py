@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
+from lib.examples import seeds
 from lib.replica_scenario import Play
 
 
-@pytest.mark.parametrize("seed", range(30))
+@seeds(12)
 def test_a_log_makes_of_a_stream_what_it_would_be_alone(seed: int) -> None:
     play = Play(seed, beside=True)
     for _ in range(60):
@@ -16,7 +16,7 @@ def test_a_log_makes_of_a_stream_what_it_would_be_alone(seed: int) -> None:
     play.check()
 
 
-@pytest.mark.parametrize("seed", range(30))
+@seeds(12)
 def test_replicas_are_alike_also_when_others_lead(seed: int) -> None:
     play = Play(10_000 + seed, beside=False)
     for _ in range(80):

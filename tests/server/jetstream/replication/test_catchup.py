@@ -21,12 +21,12 @@ def filled(**config: Any) -> tuple[MemoryLog, Member]:
     for number in range(COUNT):
         put(leader, b"%d" % number * 20)
     for seq in (3, 4, 5, 40):
-        order(leader, entry.DeleteMsg(leader.replica.now(), seq, True))
+        order(leader, entry.DeleteMsg(leader.replica.proposals.now(), seq, True))
     return log, leader
 
 
 def put(member: Member, body: bytes, subject: bytes = b"s.a") -> None:
-    member.replica.read([(subject, b"ack.1", 0, len(body), body + b"\r\n")])
+    member.replica.proposals.receive_batch([(subject, b"ack.1", 0, len(body), body + b"\r\n")])
 
 
 def asked(member: Member, log: MemoryLog) -> None:
@@ -52,15 +52,15 @@ def test_an_empty_replica_gets_all_and_goes_on_with_the_log() -> None:
     log, leader = filled()
     new = Member(log, {})
     asked(new, log)
-    assert new.replica.applied == 0
+    assert new.replica.durable_index == 0
     assert run(new, leader) > 5
     assert (new.messages(), new.encoded_state()) == (leader.messages(), leader.encoded_state())
-    assert new.replica.applied == len(log.entries)
+    assert new.replica.durable_index == len(log.entries)
     put(leader, b"more")
     new.catch_up(len(log.entries))
     assert new.messages() == leader.messages()
     new.crash(lambda _: 0)
-    assert new.replica.applied == COUNT + 4
+    assert new.replica.durable_index == COUNT + 4
 
 
 def test_what_the_leader_takes_meanwhile_comes_too() -> None:
@@ -86,7 +86,7 @@ def test_a_catchup_goes_on_after_a_crash_and_from_another_sender() -> None:
     there = new.stream.store.last_seq
     new.questions.clear()
     new.crash(lambda _: 0)
-    assert new.replica.applied == 0
+    assert new.replica.durable_index == 0
     assert new.replica.catchup is not None
     assert new.stream.store.last_seq == there > 10
     run(new, other)
@@ -169,7 +169,7 @@ def test_a_replica_that_catches_up_helps_nobody_and_makes_no_snapshot() -> None:
     asked(new, log)
     with pytest.raises(CatchupSenderError, match="not current"):
         new.replica.answer(new.questions[0])
-    assert new.replica.take() is None
+    assert new.replica.snapshot() is None
 
 
 def test_what_does_not_fit_is_no_replica() -> None:

@@ -9,22 +9,22 @@ from pyjs.server.jetstream.replication.catchup import AGAIN, CatchupRequests, Ca
 
 
 class FakeTransport:
-    """A transport that keeps letters: (node, letter)."""
+    """A transport that keeps what is sent: (node, message)."""
 
     def __init__(self) -> None:
-        self.letters: list[tuple[str, bytes]] = []
-        self.receive: Callable[[str, bytes], None] = lambda node, letter: None
+        self.sent: list[tuple[str, bytes]] = []
+        self.receive: Callable[[str, bytes], None] = lambda node, message: None
 
-    def correspond(self, group: str, receive: Callable[[str, bytes], None]) -> None:
+    def subscribe_application(self, group: str, receive: Callable[[str, bytes], None]) -> None:
         del group
         self.receive = receive
 
-    def write(self, group: str, node: str, letter: bytes) -> None:
+    def send_application(self, group: str, node: str, message: bytes) -> None:
         del group
-        self.letters.append((node, letter))
+        self.sent.append((node, message))
 
     def taken(self) -> list[tuple[str, bytes]]:
-        found, self.letters = self.letters, []
+        found, self.sent = self.sent, []
         return found
 
 

@@ -33,21 +33,21 @@ def led(kind: type[Member] = Member) -> tuple[MemoryLog, Member]:
 
 def put(member: Member, count: int = 1) -> None:
     for _ in range(count):
-        member.replica.read([(b"s.a", b"ack.1", 0, 1, b"1\r\n")])
+        member.replica.proposals.receive_batch([(b"s.a", b"ack.1", 0, 1, b"1\r\n")])
 
 
 def test_the_log_may_forget_what_a_checkpoint_has_and_no_more() -> None:
     _, member = led()
     put(member, 3)
-    assert (member.replica.applied, member.stream.index) == (0, 3)
-    assert member.replica.take() is None  # begins one
-    assert member.replica.take() == (3, member.mark(3))
+    assert (member.replica.durable_index, member.stream.index) == (0, 3)
+    assert member.replica.snapshot() is None  # begins one
+    assert member.replica.snapshot() == (3, member.mark(3))
     put(member)
-    assert member.replica.take() == (3, member.mark(3))
+    assert member.replica.snapshot() == (3, member.mark(3))
     syncs = member.disk.syncs
     member.clock.advance(2 * SECOND)
     assert member.disk.syncs > syncs
-    assert member.replica.applied == 4
+    assert member.replica.durable_index == 4
 
 
 def test_publishes_are_refused_while_too_much_is_under_way() -> None:
@@ -77,7 +77,7 @@ def test_after_a_crash_the_log_leads_on_from_the_checkpoint() -> None:
     wanted = member.messages()
     log.leader = None
     member.crash(lambda most: most)  # all that was written is there; it was not committed
-    assert (member.replica.applied, member.stream.store.messages) == (3, 3)
+    assert (member.replica.durable_index, member.stream.store.messages) == (3, 3)
     member.catch_up(len(log.entries))
     assert member.messages() == wanted
 
@@ -97,7 +97,7 @@ def test_a_clean_stop_leaves_everything_on_the_disk() -> None:
     member.disk.kill()
     member.start()
     member.open()
-    assert (member.replica.applied, member.stream.store.messages) == (3, 3)
+    assert (member.replica.durable_index, member.stream.store.messages) == (3, 3)
 
 
 def test_a_disk_that_refuses_ends_the_replica() -> None:
@@ -152,11 +152,11 @@ def slowly_noting(monkeypatch: pytest.MonkeyPatch) -> tuple[MemoryLog, Member, M
     follower.open()
     block = b"NATS/1.0\r\nNats-Msg-Id: %d\r\n\r\n"
     parts = [block % number for number in range(3)]
-    leader.replica.read(
+    leader.replica.proposals.receive_batch(
         [(b"s.a", b"", len(part), len(part), b"%d\r\n%b\r\n" % (len(part), part)) for part in parts]
     )
     follower.catch_up(len(log.entries))
-    assert follower.replica.take() is None
+    assert follower.replica.snapshot() is None
     assert follower.replica.checkpoint.gathering
     return log, leader, follower, turns
 
@@ -167,13 +167,13 @@ def test_nothing_is_applied_while_the_state_is_written_down(monkeypatch: pytest.
     put(leader, 3)
     for _ in range(5):
         follower.catch_up(len(log.entries), rests=lambda: True)
-    assert (follower.messages(), follower.replica.applied) == (before, 0)
+    assert (follower.messages(), follower.replica.durable_index) == (before, 0)
     turns.run()
-    assert follower.replica.applied == 1
+    assert follower.replica.durable_index == 1
     follower.go_on()
     assert (follower.messages(), follower.encoded_state()) == (leader.messages(), leader.encoded_state())
     follower.crash(lambda most: most)
-    assert (follower.messages(), follower.replica.applied) == (before, 1)
+    assert (follower.messages(), follower.replica.durable_index) == (before, 1)
     follower.catch_up(len(log.entries))
     assert (follower.messages(), follower.encoded_state()) == (leader.messages(), leader.encoded_state())
 
@@ -185,5 +185,5 @@ def test_a_stop_does_not_wait_for_the_turns_of_the_loop(monkeypatch: pytest.Monk
     follower.disk.kill()
     follower.start()
     follower.open()
-    assert follower.replica.applied == 1
+    assert follower.replica.durable_index == 1
     assert (follower.messages(), follower.encoded_state()) == (leader.messages(), leader.encoded_state())

@@ -24,12 +24,12 @@ def two_replicas(**config: Any) -> tuple[MemoryLog, Member, Member]:
 
 def add_consumer(member: Member, name: str, **config: Any) -> None:
     document = json.dumps(consumer_config(member.stream, name, config).to_json()).encode()
-    assert order(member, entry.AddConsumer(member.replica.now(), 1, name, document)) == [True]
+    assert order(member, entry.AddConsumer(member.replica.proposals.now(), 1, name, document)) == [True]
 
 
 def put(member: Member, *bodies: bytes) -> None:
     for body in bodies:
-        member.replica.read([(b"s.a", b"", 0, len(body), body + b"\r\n")])
+        member.replica.proposals.receive_batch([(b"s.a", b"", 0, len(body), body + b"\r\n")])
 
 
 def bodies(got: list[tuple[str, str, bytes, bytes]]) -> list[bytes]:
@@ -77,7 +77,9 @@ def test_a_new_consumer_begins_where_the_log_has_it_whoever_leads() -> None:
 def test_the_last_of_each_subject_is_gone_on_with_by_the_next_leader() -> None:
     log, one, two = two_replicas()
     for subject in (b"s.a", b"s.b", b"s.a", b"s.c", b"s.b"):
-        one.replica.read([(subject, b"", 0, 1, b"%d\r\n" % (one.stream.store.last_seq + 1))])
+        one.replica.proposals.receive_batch(
+            [(subject, b"", 0, 1, b"%d\r\n" % (one.stream.store.last_seq + 1))]
+        )
     add_consumer(one, "c", ack_policy="none", deliver_policy="last_per_subject", filter_subject="s.>")
     put(one, b"6")
     assert bodies(one.pull("c", 1)) == [b"3"]
@@ -138,7 +140,7 @@ def test_a_late_change_of_an_old_leader_is_not_taken_for_the_next_one() -> None:
     one.clock.advance(SOON)
     state = one.stream.states["c"]
     before = (state.version, state.state)
-    change = entry.ConsumerDelta(one.replica.now(), "c", state.version + 3, False, b"")
+    change = entry.ConsumerDelta(one.replica.proposals.now(), "c", state.version + 3, False, b"")
     assert order(one, change) == [False]
     assert (state.version, state.state) == before
 

@@ -60,7 +60,7 @@ def test_there_and_back(tmp_path: Path, storage: str) -> None:
     lifecycle.create(plain, ConsumerConfig(durable_name="gone", ack_policy="explicit"))
     for number in range(4):
         fixture.publish("s.a", b"%d" % number, Nats_Msg_Id=f"id{number}")
-    plain.delete_message(2, erase=False)
+    plain.removal.delete_message(2, erase=False)
     (ack, _), _ = pulled(fixture, "c", 2)
     fixture.account.publish(ack, b"+ACK", reply="done", own=True)
     used = fixture.js.limits.quota(storage).used
@@ -76,7 +76,7 @@ def test_there_and_back(tmp_path: Path, storage: str) -> None:
     assert fixture.publish("s.b", b"5", Nats_Msg_Id="id5") == b'{"stream":"S","seq":5}'
     fixture.clock.advance(3 * SECOND)
     assert [body for _, body in pulled(fixture, "c", 9)] == [b"2", b"3", b"5"]
-    replica.order(entry.RemoveConsumer(replica.now(), "gone"), lambda _: None)
+    replica.proposals.propose(entry.RemoveConsumer(replica.proposals.now(), "gone"), lambda _: None)
     fixture.clock.advance(SECOND // 10)
 
     again = scale_down(replica, fixture.js.streams)
@@ -100,7 +100,7 @@ def test_who_joins_a_group_bootstrapped_over_messages_catches_up_before_it_appli
     leader.clock.advance(1)
     leader.stream.store.append("s.a", b"", b"before the log", 1)
     log.lead(leader)
-    leader.replica.read([(b"s.a", b"", 0, 1, b"1\r\n")])
+    leader.replica.proposals.receive_batch([(b"s.a", b"", 0, 1, b"1\r\n")])
     joined = Member(log, {})
     joined.replica = Replica(
         joined.config,
@@ -109,8 +109,8 @@ def test_who_joins_a_group_bootstrapped_over_messages_catches_up_before_it_appli
         CREATED,
         log,
         joined,
-        joining=True,
     )
+    joined.replica.join()
     joined.catch_up(1)
     assert joined.stream.store.messages == 0
     joined.replica.answered(leader.replica.answer(joined.questions.pop()))

@@ -30,7 +30,7 @@ def led() -> Member:
 
 
 def fill(target: Any, count: int = 30) -> None:
-    target.read([(SUBJECTS[at % 3].encode(), b"", 0, 1, b"1\r\nx\r\n") for at in range(count)])
+    target.receive_batch([(SUBJECTS[at % 3].encode(), b"", 0, 1, b"1\r\nx\r\n") for at in range(count)])
 
 
 @pytest.mark.parametrize(
@@ -49,23 +49,23 @@ def fill(target: Any, count: int = 30) -> None:
 def test_it_comes_to_what_one_purge_would(asked: dict[str, Any]) -> None:
     member = led()
     alone = Alone(CONFIG)
-    fill(member.replica)
+    fill(member.replica.proposals)
     fill(alone.stream.ingest)
     got: list[Any] = []
-    member.stream.order_purge(got.append, **asked)
-    alone.stream.order_purge(got.append, **asked)
+    member.stream.removal.start_purge(got.append, **asked)
+    alone.stream.removal.start_purge(got.append, **asked)
     assert got[0] == got[1]
     stores = member.stream.store, alone.stream.store
-    held = [[message.seq for message in _all(store)] for store in stores]
-    assert held[0] == held[1]
+    sequences = [[message.seq for message in _all(store)] for store in stores]
+    assert sequences[0] == sequences[1]
     assert stores[0].last_seq == stores[1].last_seq
 
 
-def test_no_entry_removes_much() -> None:
+def test_no_entry_removes_much(monkeypatch: pytest.MonkeyPatch) -> None:
     member = led()
-    fill(member.replica)
-    removed: list[int] = []
-    apply = member.stream.applying_entry
+    fill(member.replica.proposals)
+    removed: list[Any] = []
+    apply = member.replica.applier.applying
 
     def watch(index: int, data: bytes) -> Any:
         outcome = yield from apply(index, data)
@@ -73,9 +73,9 @@ def test_no_entry_removes_much() -> None:
             removed.append(outcome)
         return outcome
 
-    member.stream.applying_entry = watch
+    monkeypatch.setattr(member.replica.applier, "applying", watch)
     got: list[Any] = []
-    member.stream.order_purge(got.append, subject="s.*")
+    member.stream.removal.start_purge(got.append, subject="s.*")
     assert got == [20]
     assert removed == [3, 3, 3, 3, 3, 3, 2]
 

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from lib.examples import seeds
 from lib.fake_clock import FakeClock
 from lib.replica_scenario import Play, tail
 from lib.replicas import Member, MemoryLog, changed, order
@@ -30,7 +31,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FileStream, "_is_cheap", lambda *_: False)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@seeds(12)
 def test_replicas_are_alike_wherever_they_rest(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MOST_AT_ONCE", 3)
     monkeypatch.setattr(limits, "MOST_PASSED", 2)
@@ -42,7 +43,7 @@ def test_replicas_are_alike_wherever_they_rest(seed: int, monkeypatch: pytest.Mo
     play.check()
 
 
-@pytest.mark.parametrize("seed", range(15))
+@seeds(8)
 def test_they_hold_what_a_stream_alone_would(seed: int) -> None:
     play = Play(30_000 + seed, beside=True)
     for _ in range(60):
@@ -69,10 +70,10 @@ def filled(count: int = 12, **config: Any) -> tuple[MemoryLog, Member, Member]:
     leader.clock.advance(1)
     log.lead(leader)
     subjects = [b"s.%d" % (number % 4) for number in range(count)]
-    leader.replica.read([(subject, b"", 0, 1, b"1\r\nx\r\n") for subject in subjects])
+    leader.replica.proposals.receive_batch([(subject, b"", 0, 1, b"1\r\nx\r\n") for subject in subjects])
     follower.catch_up(len(log.entries))
     follower.clock.advance(3 * SECOND)
-    assert follower.replica.applied == len(log.entries)
+    assert follower.replica.durable_index == len(log.entries)
     return log, leader, follower
 
 
@@ -85,7 +86,7 @@ def halfway(log: MemoryLog, member: Member) -> None:
 def lowered(leader: Member, **limits: Any) -> None:
     config = changed(leader.stream.config, limits)
     document = json.dumps(config.to_json()).encode()
-    assert order(leader, entry.Configure(leader.replica.now(), document)) == [True]
+    assert order(leader, entry.Configure(leader.replica.proposals.now(), document)) == [True]
 
 
 def test_a_crash_in_the_middle_leaves_the_last_checkpoint() -> None:
@@ -94,9 +95,9 @@ def test_a_crash_in_the_middle_leaves_the_last_checkpoint() -> None:
     before = follower.messages()
     halfway(log, follower)
     assert follower.messages() != before
-    assert follower.replica.take() is not None  # of the checkpoint that there is
+    assert follower.replica.snapshot() is not None  # of the checkpoint that there is
     follower.clock.advance(60 * SECOND)
-    assert follower.replica.applied == len(log.entries) - 1
+    assert follower.replica.durable_index == len(log.entries) - 1
     follower.crash(lambda most: most)
     assert follower.messages() == before
     follower.catch_up(len(log.entries))
@@ -141,7 +142,7 @@ def test_what_a_publish_rolls_up_is_gone_before_the_next_one_is_judged() -> None
     roll = tail(headers.encode({"Nats-Rollup": "all"}), b"")
     size = roll.index(b"\r\n\r\n") + 4 - roll.index(b"\r\n") - 2
     plain = (b"s.a", b"ack.2", 0, 1, b"1\r\nx\r\n")
-    leader.replica.read([(b"s.a", b"ack.1", size, size, roll), plain, plain])
+    leader.replica.proposals.receive_batch([(b"s.a", b"ack.1", size, size, roll), plain, plain])
     leader.clock.advance(0)
     assert leader.stream.store.messages == 3
     assert [b"error" in body for _, body in leader.answers] == [False] * 3
@@ -157,7 +158,9 @@ def test_damage_found_between_two_steps_ends_the_replica() -> None:
     leader, follower = Member(log, {}, FakeClock()), Frail(log, {}, FakeClock())
     leader.clock.advance(1)
     log.lead(leader)
-    leader.replica.read([(b"s.%d" % (number % 4), b"", 0, 1, b"1\r\nx\r\n") for number in range(12)])
+    leader.replica.proposals.receive_batch(
+        [(b"s.%d" % (number % 4), b"", 0, 1, b"1\r\nx\r\n") for number in range(12)]
+    )
     follower.catch_up(len(log.entries))
     lowered(leader, max_msgs=3)
     halfway(log, follower)
@@ -178,13 +181,13 @@ def test_entries_that_waited_for_a_refill_come_before_those_after() -> None:
     new.at = len(log.entries)
     answers = [leader.replica.answer(new.questions.pop())]
     for _ in range(5):
-        leader.replica.read([(b"s.z", b"", 0, 1, b"1\r\ny\r\n")] * 5)
+        leader.replica.proposals.receive_batch([(b"s.z", b"", 0, 1, b"1\r\ny\r\n")] * 5)
     new.catch_up(len(log.entries))  # they wait
     for answer in answers:
         new.replica.answered(answer)
     while new.replica.catchup is not None:
         new.replica.answered(leader.replica.answer(new.questions.pop()))
-    leader.replica.read([(b"s.z", b"", 0, 1, b"1\r\nz\r\n")])
+    leader.replica.proposals.receive_batch([(b"s.z", b"", 0, 1, b"1\r\nz\r\n")])
     new.catch_up(len(log.entries))
     assert (new.messages(), new.encoded_state()) == (leader.messages(), leader.encoded_state())
 
@@ -198,7 +201,7 @@ def test_what_a_roll_up_makes_room_for_is_not_pushed_out(
     roll = tail(headers.encode({"Nats-Rollup": "sub"}), b"z" * 150)
     size = len(roll) - roll.index(b"\r\n") - 4
     large = (b"s.z", b"", 0, 200, b"200\r\n" + b"z" * 200 + b"\r\n")
-    leader.replica.read([large, (b"s.z", b"ack.1", size - 150, size, roll)])
+    leader.replica.proposals.receive_batch([large, (b"s.z", b"ack.1", size - 150, size, roll)])
     leader.clock.advance(0)
     assert [message[0] for message in leader.messages()[1:]] == [1, 2, 3, 4, 6]
     assert [body for _, body in leader.answers] == [b'{"stream":"S","seq":6}']

@@ -153,7 +153,7 @@ def test_an_account_at_its_limit_stores_nothing_more(tmp_path: object) -> None:
     fixture.publish("s", b"12345678")
     assert error(fixture.publish("s", b"12345678"))[0] == 10002
     assert fixture.js.limits.memory.used == 50
-    fixture.js.lookup("S").purge()
+    fixture.js.lookup("S").removal.purge()
     assert fixture.js.limits.memory.used == 0
     assert b"error" not in fixture.publish("s", b"12345678")
     fixture.close()

@@ -12,24 +12,26 @@ from lib.streams import HandRunner
 from pyjs.protocol import headers
 from pyjs.protocol.api.stream import StreamConfig
 from pyjs.server import slices
+from pyjs.server.accounts.account import HeadedAnswer
+from pyjs.server.accounts.flusher import Flusher
 from pyjs.server.accounts.subscription import Publish
 from pyjs.server.jetstream.quota import Quota
 from pyjs.server.jetstream.streams.commit import Answer, GroupCommit
 from pyjs.server.jetstream.streams.contents import StreamContents
 from pyjs.server.jetstream.streams.context import StreamDeps
 from pyjs.server.jetstream.streams.ingest import Ingest
-from pyjs.server.jetstream.streams.readers import Readers
 from pyjs.server.jetstream.streams.removal import MessageRemoval
 from pyjs.server.jetstream.streams.source_offsets import SourceOffsets
+from pyjs.server.jetstream.streams.stream_consumers import StreamConsumers
 from pyjs.server.jetstream.streams.validation.config import check
 from pyjs.server.jetstream.streams.validation.context import ValidationContext
-from pyjs.server.slices import Shared, Steps, at_once
+from pyjs.server.slices import Steps, TurnScheduler, at_once
 from pyjs.store import indexed
 from pyjs.store.errors import StoreClosed
 from pyjs.store.memory import MemoryStream
 
 
-class Reader:
+class ConsumerStub:
     """Keeps what it is told of a purge."""
 
     def __init__(self) -> None:
@@ -52,20 +54,27 @@ class Owner:
         self.answers: list[Answer] = []
         self.failures: list[str] = []
         self.gone: list[int] = []
-        self.stopped = False
-        self.reader: Any = Reader()
+        self.consumer: Any = ConsumerStub()
         self.quota = Quota()
-        deps = StreamDeps(clock, clock, clock, lambda _: 0, self.quota, Readers())
+        deps = StreamDeps(clock, clock, clock, lambda _: 0, self.quota, StreamConsumers())
         store = MemoryStream()
         self.queue = GroupCommit(
-            store, runner, self._nothing, self.send_each, self._nothing, lambda error: str(error).encode()
+            store,
+            runner,
+            Flusher(clock),
+            self._nothing,
+            self.send_each,
+            self._nothing,
+            lambda error: str(error).encode(),
         )
         asked = {"name": "S", "storage": "memory", "subjects": ["s.>"], "num_replicas": 1, **config}
         made = check(StreamConfig.from_json(asked), ValidationContext())
         offsets = SourceOffsets(store, clock, lambda: None)
         self.contents = StreamContents(made, store, deps, self.queue, offsets, self, unreadable=())
         self.waiting: list[Callable[[], None]] = []
-        self.removal = MessageRemoval(self.contents, Shared(self.waiting.append), self)
+        self.removal = MessageRemoval(
+            self.contents, TurnScheduler(self.waiting.append), self, {"c": self.consumer}, self.removed
+        )
         self.ingest = Ingest(self.contents, self, domain="")
 
     def _nothing(self, *_: object) -> None:
@@ -75,7 +84,7 @@ class Owner:
         """Publish; gives the answer."""
         size = len(header) + len(body)
         message: Publish = (subject, b"r", len(header), size, b"r %d\r\n%b%b\r\n" % (size, header, body))
-        self.ingest.read([message])
+        self.ingest.receive_batch([message])
         return dict(json.loads(self.answers.pop()[1]))
 
     # the ports
@@ -93,6 +102,9 @@ class Owner:
     def send_each(self, messages: list[Answer]) -> None:
         self.answers += messages
 
+    def send_answers(self, answers: list[HeadedAnswer]) -> None:
+        self.answers += [(subject, body) for subject, _, body in answers]
+
     def store_failed(self, error: Exception) -> None:
         self.failures.append(str(error))
 
@@ -102,8 +114,8 @@ class Owner:
     def roll_up(self, rollup: bytes, subject: str, sequence: int) -> list[Answer] | None:
         return self.removal.roll_up(subject if rollup == b"sub" else "", sequence) if rollup else None
 
-    def readers(self) -> Sequence[Any]:
-        return [self.reader]
+    def send(self, subject: str, header: bytes, body: bytes, *, own: bool = False) -> None:
+        raise AssertionError((subject, header, body, own))
 
 
 def test_a_publish_is_answered_and_counted_without_a_stream() -> None:
@@ -140,7 +152,7 @@ def test_a_rollup_is_answered_when_all_before_it_is_gone() -> None:
         owner.publish(b"s.a", b"%d" % number)
     rollup = headers.encode({"Nats-Rollup": "sub"})
     message: Publish = (b"s.a", b"r", len(rollup), len(rollup), b"r %d\r\n%b\r\n" % (len(rollup), rollup))
-    owner.ingest.read([message])
+    owner.ingest.receive_batch([message])
     assert (owner.answers, owner.removal.under_way) == ([], 1)
     while owner.waiting:
         owner.waiting.pop()()
@@ -148,13 +160,13 @@ def test_a_rollup_is_answered_when_all_before_it_is_gone() -> None:
     assert (owner.contents.store.messages, owner.removal.under_way) == (1, 0)
 
 
-def test_readers_learn_of_a_purge() -> None:
+def test_consumers_learn_of_a_purge() -> None:
     owner = Owner()
     for number in range(5):
         owner.publish(b"s.a", b"%d" % number)
     assert at_once(owner.removal.purging(keep=2)) == 3
-    assert owner.reader.reported[-1] == "after"
-    assert len(owner.reader.reported) > 1
+    assert owner.consumer.reported[-1] == "after"
+    assert len(owner.consumer.reported) > 1
 
 
 @pytest.mark.usefixtures("_short_steps")
@@ -164,7 +176,7 @@ def test_a_stream_that_has_stopped_removes_nothing_more() -> None:
         owner.publish(b"s.a", b"%d" % number)
     outcomes: list[int | Exception] = []
     owner.removal.begin(owner.removal.purging(subject="s.a"), outcomes.append)
-    owner.stopped = True
+    owner.removal.stopped = True
     while owner.waiting:
         owner.waiting.pop()()
     assert isinstance(outcomes[0], StoreClosed)

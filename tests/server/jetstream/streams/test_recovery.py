@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from lib.streams import JetStreamFixture, Spy
 from pyjs.protocol.errors import ApiError
+from pyjs.store.meta_file import directory_name
 
 SECOND = 1_000_000_000
 
@@ -70,31 +72,29 @@ def test_what_is_too_old_at_a_start_goes_at_once(fixture: JetStreamFixture) -> N
     assert fixture.js.lookup("S").store.messages == 0
 
 
+@pytest.mark.parametrize("name", ["S", "long" * 60])
 def test_a_damaged_configuration_is_reported_and_left_alone(
-    fixture: JetStreamFixture, tmp_path: Path
+    fixture: JetStreamFixture, tmp_path: Path, name: str
 ) -> None:
-    fixture.stream(subjects=["s"], storage="file")
+    fixture.stream(name, subjects=["s"], storage="file")
     fixture.publish("s")
-    (meta,) = tmp_path.rglob("S/meta.json")
+    (meta,) = tmp_path.rglob(f"{directory_name(name)}/meta.json")
     broken = meta.read_bytes().replace(b"limits", b"limitz")
     meta.write_bytes(broken)
     meta.with_name("meta.json.copy").write_bytes(broken)
     restart(fixture)
-    assert "S" in fixture.js.offline
+    assert list(fixture.js.offline) == [directory_name(name)]
     for call in (
         fixture.js.lookup,
         fixture.js.delete,
-        lambda _: fixture.stream(subjects=["s"], storage="file"),
+        lambda name: fixture.stream(name, subjects=["s"], storage="file"),
     ):
-        try:
-            call("S")
-        except ApiError as error:
-            assert error.err_code == 10194
-        else:
-            raise AssertionError("not refused")
+        with pytest.raises(ApiError) as refused:
+            call(name)
+        assert refused.value.err_code == 10194
     assert meta.read_bytes() == broken
     listed = fixture.call("STREAM.LIST")
-    assert list(listed["offline"]) == ["S"]
+    assert list(listed["offline"]) == [directory_name(name)]
 
 
 def test_a_deleted_stream_leaves_nothing_behind(fixture: JetStreamFixture, tmp_path: Path) -> None:

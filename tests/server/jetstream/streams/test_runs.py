@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from lib.examples import seeds
 from lib.streams import JetStreamFixture, Spy
 from pyjs.protocol import headers
 from pyjs.server.accounts.subscription import Message, Publish
@@ -53,7 +54,7 @@ def together(_: JetStreamFixture, stream: Stream[Consumer], parts: Sequence[Part
         size = len(header) + len(body)
         lead = b"%b%b%d" % (reply + b" " if reply else b"", b"%d " % len(header) if header else b"", size)
         run.append((subject.encode(), reply, len(header), size, b"%b\r\n%b%b\r\n" % (lead, header, body)))
-    stream.ingest.read(run)
+    stream.ingest.receive_batch(run)
 
 
 def one_by_one(_: JetStreamFixture, stream: Stream[Consumer], parts: Sequence[Part]) -> None:
@@ -97,7 +98,7 @@ def test_a_run_does_what_its_publishes_do_alone(
     assert outcome(fixture, together, config, storage) == expected
 
 
-@pytest.mark.parametrize("seed", range(30))
+@seeds(20)
 def test_any_run_does_what_its_publishes_do_alone(fixture: JetStreamFixture, seed: int) -> None:
     chance = random.Random(seed)
     ids = [headers.encode({"Nats-Msg-Id": name}) for name in ("once", "two", "three")]

@@ -62,7 +62,7 @@ def test_a_mirror_has_the_sequences_times_and_gaps_of_its_origin(fixture: JetStr
     fill(fixture, "o.a", 2)
     fixture.clock.advance(SECOND)
     fill(fixture, "o.b", 2)
-    origin.delete_message(2, erase=False)
+    origin.removal.delete_message(2, erase=False)
     mirror = fixture.stream("M", mirror={"name": "O"})
     run(fixture)
     assert fixture.messages(mirror) == fixture.messages(origin)
@@ -178,7 +178,7 @@ def test_a_purged_copy_does_not_copy_everything_again(fixture: JetStreamFixture)
     fill(fixture, "o", 3)
     copy = fixture.stream("C", sources=[{"name": "O"}], storage="file")
     run(fixture)
-    copy.purge()
+    copy.removal.purge()
     fixture.api.stop()
     fixture.js.stop()
     fixture.storage.close()
@@ -250,7 +250,7 @@ def test_a_full_copy_takes_up_where_it_was_refused(fixture: JetStreamFixture) ->
     error = origin_of(copy).info().error
     assert error is not None
     assert error.err_code == 10077
-    copy.purge()
+    copy.removal.purge()
     run(fixture, 5)
     assert bodies(fixture, copy) == [b"3"]
 
@@ -305,6 +305,19 @@ def test_thousands_of_sources_are_opened_one_after_the_other(
     assert {later - earlier for earlier, later in itertools.pairwise(counts)} <= {0, 1}
     run(fixture)
     assert bodies(fixture, copy) == [b"1", b"2"]
+
+
+def test_sources_that_wait_for_their_turn_are_shown_as_never_active(
+    fixture: JetStreamFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slices, "SECONDS", 0.0)
+    names = [f"N{n}" for n in range(5)]
+    later: list[Callable[[], None]] = []
+    monkeypatch.setattr(fixture.host.executor, "soon", later.append)
+    copy = fixture.stream("C", sources=[{"name": name} for name in names])
+    assert copy.sourcing is not None
+    infos = at_once(copy.sourcing.source_infos())
+    assert [(info.name, info.active) for info in infos] == [(name, -1) for name in names]
 
 
 def test_an_origin_that_waits_for_its_turn_may_be_stopped(fixture: JetStreamFixture) -> None:

@@ -41,7 +41,7 @@ class Model(RuleBasedStateMachine):
         }
         self.limit, self.evict, self.ttl = limit, evict, ttl
         self.directory = self.open()
-        self.held: dict[int, tuple[int, int]] = {}
+        self.stored: dict[int, tuple[int, int]] = {}
         self.used: dict[int, int] = {}
 
     def open(self) -> TokenDirectory:
@@ -58,11 +58,11 @@ class Model(RuleBasedStateMachine):
     @rule(account=ACCOUNTS, times=st.sampled_from(TIMES), newer_only=st.booleans())
     def store(self, account: int, times: tuple[int, int], newer_only: bool) -> None:
         token = TOKENS[account, *times]
-        held = self.held.get(account)
-        full = self.limit and len(self.held) >= self.limit and held is None
+        stored = self.stored.get(account)
+        full = self.limit and len(self.stored) >= self.limit and stored is None
         taken: bool | None = None
         if newer_only and self.directory.deleted(OPERATED.accounts[account], token):
-            assert held is None and not self.evict
+            assert stored is None and not self.evict
             assert not self.directory.store(OPERATED.accounts[account], token, newer_only=True)
             return
         with contextlib.suppress(ResolverError):
@@ -70,25 +70,25 @@ class Model(RuleBasedStateMachine):
         if full and not self.evict:
             assert taken is None
             return
-        if held is not None:
+        if stored is not None:
             self.touch(account)
-        if held == times or (newer_only and held is not None and held[0] > times[0]):
+        if stored == times or (newer_only and stored is not None and stored[0] > times[0]):
             assert taken is False
             return
-        if newer_only and held is not None and held[0] == times[0]:
+        if newer_only and stored is not None and stored[0] == times[0]:
             assert taken is not None
             if not taken:
                 return
         assert taken
-        self.held[account] = times
+        self.stored[account] = times
         self.touch(account)
         if full:
             oldest = next(iter(self.used))
-            del self.held[oldest], self.used[oldest]
+            del self.stored[oldest], self.used[oldest]
 
     @rule(account=ACCOUNTS)
     def load(self, account: int) -> None:
-        times = self.held.get(account)
+        times = self.stored.get(account)
         expected = "" if times is None else TOKENS[account, *times]
         assert self.directory.load(OPERATED.accounts[account]) == expected
         if times is not None:
@@ -97,7 +97,7 @@ class Model(RuleBasedStateMachine):
     @rule(account=ACCOUNTS)
     def delete(self, account: int) -> None:
         self.directory.delete(OPERATED.accounts[account])
-        self.held.pop(account, None)
+        self.stored.pop(account, None)
         self.used.pop(account, None)
 
     @rule(seconds=st.integers(1, 15))
@@ -109,12 +109,12 @@ class Model(RuleBasedStateMachine):
         now = OPERATED.seconds
         ends = {
             account: self.used[account] + self.ttl if self.ttl else START + expires if expires else 0
-            for account, (_, expires) in self.held.items()
+            for account, (_, expires) in self.stored.items()
         }
         gone = [account for account, end in ends.items() if 0 < end <= now]
         assert sorted(self.directory.sweep()) == sorted(OPERATED.accounts[a] for a in gone)
         for account in gone:
-            del self.held[account], self.used[account]
+            del self.stored[account], self.used[account]
 
     @rule()
     def merge_into_another(self) -> None:
@@ -132,15 +132,15 @@ class Model(RuleBasedStateMachine):
         if not hasattr(self, "directory"):
             return
         now = OPERATED.seconds
-        keys = [a for a, (_, expires) in self.held.items() if not expires or START + expires >= now]
+        keys = [a for a, (_, expires) in self.stored.items() if not expires or START + expires >= now]
         assert self.directory.keys() == sorted(OPERATED.accounts[a] for a in keys)
         total = EMPTY
-        for account, times in self.held.items():
+        for account, times in self.stored.items():
             one = hashlib.sha256(TOKENS[account, *times].encode()).digest()
             total = bytes(a ^ b for a, b in zip(total, one, strict=True))
         assert self.directory.digest == total
         files = {file.name for file in Path(self.folder.name).glob("*.jwt")}
-        assert files == {f"{OPERATED.accounts[a]}.jwt" for a in self.held}
+        assert files == {f"{OPERATED.accounts[a]}.jwt" for a in self.stored}
 
 
 Model.TestCase.settings = one_in(3, stateful_step_count=30)

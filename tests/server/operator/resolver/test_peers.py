@@ -36,7 +36,7 @@ class Link(MessageEndpoint):
         del subject
         return True
 
-    def deliver_leaf(self, msg: RoutedMessage, queues: tuple[bytes, ...]) -> bool:
+    def deliver_to_server(self, msg: RoutedMessage, queues: tuple[bytes, ...]) -> bool:
         del queues
         self.asked.append(msg.reply.decode())
         return True

@@ -79,12 +79,12 @@ def test_an_older_preload_does_not_take_the_place_of_a_newer_token(
     operated: Operated, tmp_path: Path
 ) -> None:
     key, old, new = operated.accounts[0], operated.token(issued=1), operated.token(issued=2)
-    for preload, held in ((old, old), (new, new), (old, new)):
+    for preload, expected in ((old, old), (new, new), (old, new)):
 
-        async def scenario(preload: str = preload, held: str = held) -> None:
+        async def scenario(preload: str = preload, expected: str = expected) -> None:
             resolver = made(operated, kind="full", dir=str(tmp_path))
             await resolver.start({key: preload})
-            assert resolver.known(key) == held
+            assert resolver.known(key) == expected
             await resolver.stop()
 
         asyncio.run(scenario())

@@ -9,7 +9,7 @@ from lib.token_issuer import SECOND, Operated
 from pyjs.keys import KeyPair, KeyRole
 from pyjs.server.accounts import Account, AccountRegistry, Message
 from pyjs.server.config.options import Options
-from pyjs.server.operator.resolver.folder import FolderResolver
+from pyjs.server.operator.resolver.folder import FolderOptions, FolderResolver
 from pyjs.server.operator.resolver.peers import ResolverPeers
 from pyjs.server.operator.resolver.sync import PACK, DirectorySync
 from pyjs.server.operator.token_parser import TokenParser
@@ -24,14 +24,12 @@ class Member:
         self.directory = operated.directory(path)
         self.applied: list[str] = []
         resolver = FolderResolver(
-            "full",
+            FolderOptions("full", timeout=SECOND, interval=60 * SECOND),
             self.directory,
             peers,
             operated.trust,
             operated.clock,
             operated.log,
-            timeout=SECOND,
-            interval=60 * SECOND,
         )
         self.sync = DirectorySync(
             resolver, system, operated.clock, operated.log, self.applied.append, TokenParser()

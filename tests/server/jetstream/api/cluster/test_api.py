@@ -16,7 +16,7 @@ from pyjs.protocol.api.cluster import ClusterInfo
 from pyjs.protocol.api.stream import StreamInfo
 from pyjs.server.clock import SECOND
 from pyjs.server.jetstream.api.cluster.propose import GATHERING
-from pyjs.server.jetstream.api.cluster.router import HOLD, MOST_HELD, PAUSE
+from pyjs.server.jetstream.api.cluster.router import LONGEST_WAIT, MOST_WAITING, PAUSE
 from pyjs.server.jetstream.api.cluster.system_api import ClusterApi
 from pyjs.server.jetstream.api.table import TABLE, needs_cluster
 from pyjs.server.jetstream.meta.command import UpdateStream
@@ -26,10 +26,10 @@ from pyjs.server.jetstream.meta.responder import (
     PATIENCE,
     LeaderStatus,
     MetaRole,
-    ResponderRule,
     ResponderState,
     StreamRole,
 )
+from pyjs.server.jetstream.meta.responder_rule import ResponderRule
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_between_two_leaders_requests_are_held_for_the_next_one(fixture: ApiFixt
     fixture.cluster.leader = "n3"  # another one leads, and has held them, too
     fixture.clock.advance(SECOND)
     fixture.cluster.meta = MetaRole.LEADER
-    fixture.clock.advance(HOLD)
+    fixture.clock.advance(LONGEST_WAIT)
     assert third.bodies == fourth.bodies == []
 
 
@@ -93,13 +93,13 @@ def test_what_the_former_leader_has_served_is_not_served_again(fixture: ApiFixtu
     fixture.make()
     stream = fixture.cluster.state.stream(ACCOUNT, "S")
     fixture.cluster.meta, fixture.cluster.leader = MetaRole.FOLLOWER, ""
-    held, beside = fixture.ask("STREAM.DELETE.S"), fixture.ask("STREAM.CREATE.NEW", {"name": "NEW"})
+    waiting, beside = fixture.ask("STREAM.DELETE.S"), fixture.ask("STREAM.CREATE.NEW", {"name": "NEW"})
     fixture.clock.advance(PAUSE)
     fixture.api_router.decided(StreamDeleted(stream))  # by the former leader
     fixture.api_router.decided(StreamCreated(stream))
     fixture.cluster.meta, fixture.cluster.leader = MetaRole.LEADER, fixture.cluster.me
     fixture.clock.advance(SECOND)
-    assert codes(held) == [10008] and fixture.cluster.state.stream(ACCOUNT, "S") is not None
+    assert codes(waiting) == [10008] and fixture.cluster.state.stream(ACCOUNT, "S") is not None
     assert codes(beside) == [0]
 
 
@@ -118,31 +118,31 @@ def test_requests_are_held_while_the_leader_is_believed_in_and_silent(fixture: A
     dropped = fixture.ask("STREAM.NAMES")
     fixture.clock.advance(SECOND)  # contact with the leader
     fixture.cluster.silent = 1000
-    held = fixture.ask("STREAM.NAMES")
+    waiting = fixture.ask("STREAM.NAMES")
     fixture.clock.advance(2 * SECOND)
     fixture.cluster.leader = ""
     fixture.clock.advance(2 * SECOND)
     fixture.cluster.meta, fixture.cluster.leader = MetaRole.LEADER, fixture.cluster.me
     fixture.clock.advance(SECOND)
-    assert (dropped.bodies, codes(held)) == ([], [0])
+    assert (dropped.bodies, codes(waiting)) == ([], [0])
 
 
 def test_what_is_held_is_refused_when_there_is_no_leader_for_long(fixture: ApiFixture) -> None:
     fixture.cluster.meta, fixture.cluster.leader = MetaRole.FOLLOWER, ""
-    held = fixture.ask("STREAM.NAMES")
+    waiting = fixture.ask("STREAM.NAMES")
     fixture.clock.advance(PATIENCE)
-    assert held.bodies == []
+    assert waiting.bodies == []
     fixture.cluster.meta = MetaRole.LEADERLESS
     fixture.clock.advance(PAUSE)
-    assert codes(held) == [10008]
+    assert codes(waiting) == [10008]
 
 
 def test_only_so_many_requests_are_held(fixture: ApiFixture) -> None:
     fixture.cluster.meta, fixture.cluster.leader = MetaRole.FOLLOWER, ""
-    held = [fixture.ask("STREAM.NAMES") for _ in range(MOST_HELD + 5)]
+    waiting = [fixture.ask("STREAM.NAMES") for _ in range(MOST_WAITING + 5)]
     fixture.cluster.meta, fixture.cluster.leader = MetaRole.LEADER, fixture.cluster.me
     fixture.clock.advance(SECOND)
-    assert [codes(each) for each in held] == [[0]] * MOST_HELD + [[]] * 5
+    assert [codes(each) for each in waiting] == [[0]] * MOST_WAITING + [[]] * 5
     fixture.cluster.meta, fixture.cluster.leader = MetaRole.FOLLOWER, ""
     again = fixture.ask("STREAM.NAMES")
     fixture.cluster.meta, fixture.cluster.leader = MetaRole.LEADER, fixture.cluster.me
@@ -172,7 +172,7 @@ def test_members_hold_what_is_about_a_stream_that_nobody_leads(fixture: ApiFixtu
     fixture.cluster.where, leader[0] = StreamRole.MEMBER, "n2"
     elsewhere = fixture.ask("STREAM.MSG.GET.S", {"seq": 1})
     fixture.cluster.where, leader[0] = StreamRole.LEADER, fixture.cluster.me
-    fixture.clock.advance(HOLD)
+    fixture.clock.advance(LONGEST_WAIT)
     assert elsewhere.bodies == []
 
 
@@ -183,7 +183,7 @@ def test_a_mirrors_consumer_is_its_streams_matter_unless_that_waits_for_acks(fix
     config |= {"flow_control": True, "idle_heartbeat": SECOND}
     fixture.cluster.meta, fixture.cluster.where = MetaRole.FOLLOWER, StreamRole.LEADER
     asked = fixture.ask("CONSUMER.CREATE.LIMITS.m", {"stream_name": "LIMITS", "config": config})
-    fixture.clock.advance(HOLD)
+    fixture.clock.advance(LONGEST_WAIT)
     assert codes(asked) == [10059]  # it was asked here, where no stream runs
     assert fixture.ask("CONSUMER.CREATE.WORK.m", {"stream_name": "WORK", "config": config}).bodies == []
     fixture.cluster.meta, fixture.cluster.where = MetaRole.LEADER, StreamRole.ELSEWHERE
@@ -318,7 +318,7 @@ def test_an_info_waits_for_a_stream_that_changes_its_form(fixture: ApiFixture) -
     assert json.loads(asked.bodies[0])["cluster"] == {"leader": "n1"}
     local.stream = None
     never = fixture.ask("STREAM.INFO.S")
-    fixture.clock.advance(HOLD)
+    fixture.clock.advance(LONGEST_WAIT)
     assert codes(never) == [10008]
 
 

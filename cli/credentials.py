@@ -1,0 +1,38 @@
+"""User JWTs and seeds that were given apart, as one credentials file."""
+
+from __future__ import annotations
+
+from ..client import secret
+from .errors import CliError, UsageError
+from .profile import Profile
+
+
+def jwt_credentials(profile: Profile) -> str:
+    """Return the user JWT and its seed as the text of a credentials file. Raises CliError."""
+    jwt = secret.text_or_file("jwt", profile.text("user_jwt"), "eyJ")
+    seed = profile.text("user_seed")
+    if not seed:
+        raise UsageError("a user JWT needs its seed", "give it with --seed")
+    seed = seed if seed.startswith("SU") else secret.text_or_file("seed", seed, "-----BEGIN")
+    return _creds_text(jwt, seed_of(seed))
+
+
+def seed_of(text: str) -> str:
+    """Return the line with the seed in a seed file, decorated or not."""
+    import nkeys
+
+    for line in text.splitlines():
+        if line.strip().startswith("S") and "-" not in line:
+            try:
+                nkeys.from_seed(bytearray(line.strip().encode()))
+            except (nkeys.NkeysError, ValueError):
+                raise CliError("the nkey is not a valid seed", "seeds of users start with SU") from None
+            return line.strip()
+    raise CliError("no seed found in the nkey file", "seeds of users start with SU")
+
+
+def _creds_text(jwt: str, seed: str) -> str:
+    return (
+        f"-----BEGIN NATS USER JWT-----\n{jwt.strip()}\n------END NATS USER JWT------\n\n"
+        f"-----BEGIN USER NKEY SEED-----\n{seed.strip()}\n------END USER NKEY SEED------\n"
+    )

@@ -1,0 +1,46 @@
+"""Who the user of a connection is and what it may do, as its own server says."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from .connection import NatsConnection
+
+SUBJECT = "$SYS.REQ.USER.INFO"
+AGAIN = 0.25  # seconds
+
+
+async def user_info(connection: NatsConnection, seconds: float) -> dict[str, Any]:
+    """Return the server's answer, with `server` and `data`; {} if it refuses, or says nothing in time.
+
+    If the system account spans a leaf connection, the server on its other side answers, too, and describes
+    the user of the leaf connection: its answer is passed over. Where it comes first, nats-server drops that
+    of the own server, since one answer is all that a request gets; so the user asks again.
+    """
+    from nats import errors as nats_errors
+
+    own = connection.greeting.get("server_id")
+    deadline = time.monotonic() + seconds
+    inbox = connection.nc.new_inbox()
+    answers = await connection.nc.subscribe(inbox)
+    try:
+        await connection.nc.publish(SUBJECT, b"", inbox)
+        while (left := deadline - time.monotonic()) > 0:
+            try:
+                answer = await answers.next_msg(timeout=min(left, AGAIN))
+            except TimeoutError:
+                if any(SUBJECT in str(each) for each in connection.errors):
+                    return {}  # this user may not ask: to ask again brings one more refusal
+                await connection.nc.publish(SUBJECT, b"", inbox)
+                continue
+            document = json.loads(answer.data)
+            server = document.get("server") if isinstance(document, dict) else None
+            if isinstance(server, dict) and server.get("id") == own:
+                return dict(document)
+    except (nats_errors.Error, ValueError):
+        return {}
+    finally:
+        await answers.unsubscribe()
+    return {}

@@ -1,0 +1,192 @@
+"""What a backup fetches from a server: a stream as a whole, or some of its messages by their sequences.
+
+A server sends a stream as a whole faster, but cannot go on after a cut. Messages by their sequences wait for
+a lost connection and for a new leader. Neither makes a consumer, so that both work for every kind of stream.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ...cli.connection import NatsConnection
+from ...cli.errors import CliError, ExitCode, RemoteError, UnavailableError
+from ...protocol.archive.entries import CONSUMERS, ArchiveEntry
+from ...protocol.timestamp import parse_rfc3339
+
+AHEAD = 100  # requests that wait for their answers
+PATIENCE = 60.0  # seconds without a server or a leader
+RETRY_WAIT = 0.5
+MANY = 100_000  # gaps, beyond which they are not listed
+NO_MESSAGE = 10037
+CHUNK = 128 * 1024
+Info = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotOptions:
+    """What a server is asked for. check: that it checks its files first. window: bytes, 0 for its default."""
+
+    consumers: bool = True
+    check: bool = False
+    chunk: int = CHUNK
+    window: int = 0
+
+
+class CutError(UnavailableError):
+    """The server stopped sending, or the connection was lost."""
+
+
+class StreamSnapshot:
+    """A stream as its server sends it. config, state: at the moment at which it began."""
+
+    def __init__(self, connection: NatsConnection, answer: Info, arrived: Any) -> None:
+        self.config: Info = answer["config"]
+        self.state: Info = answer["state"]
+        self._connection = connection
+        self._arrived = arrived
+        self._reconnects = connection.nc.stats["reconnects"]
+
+    @classmethod
+    async def ask(cls, connection: NatsConnection, stream: str, options: SnapshotOptions) -> StreamSnapshot:
+        """Ask for a stream. Raises RemoteError and UnavailableError."""
+        inbox = connection.nc.new_inbox()
+        arrived = await connection.nc.subscribe(inbox)
+        request = {
+            "deliver_subject": inbox,
+            "no_consumers": not options.consumers,
+            "jsck": options.check,
+            "chunk_size": options.chunk,
+            **({"window_size": options.window} if options.window else {}),
+        }
+        answer = await connection.js.request(f"STREAM.SNAPSHOT.{stream}", request)
+        return cls(connection, answer, arrived)
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """Yield the data; the server sends on when a chunk was taken. Raises CutError and CliError."""
+        patience = max(5.0, self._connection.timeout)
+        while True:
+            try:
+                message = await self._arrived.next_msg(timeout=patience)
+            except asyncio.TimeoutError:  # noqa: UP041 - nats-py's own subclass
+                raise CutError(f"the backup stalled: nothing came for {patience:g}s") from None
+            if self._connection.nc.stats["reconnects"] != self._reconnects:
+                raise CutError("the connection was lost")
+            headers = message.headers or {}
+            if not message.data:
+                await self._arrived.unsubscribe()
+                status = headers.get("Status", "")
+                if status and status != "204":
+                    raise CliError(f"the server gave the backup up: {headers.get('Description', status)}")
+                return
+            yield message.data
+            if message.reply:
+                await self._connection.nc.publish(message.reply, b"")
+
+
+async def gaps(connection: NatsConnection, stream: str) -> list[tuple[int, int]] | None:
+    """Return the sequences that a stream has no more, as ranges; None if there are too many to list."""
+    info = await connection.js.stream_info(stream)
+    if int(info["state"].get("num_deleted", 0)) > MANY:
+        return None
+    info = await connection.js.stream_info(stream, {"deleted_details": True})
+    return list(ranges(info["state"].get("deleted") or []))
+
+
+def ranges(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Yield ascending numbers as ranges, each as its first and last number."""
+    first = last = 0
+    for number in numbers:
+        if last and number == last + 1:
+            last = number
+            continue
+        if last:
+            yield first, last
+        first = last = number
+    if last:
+        yield first, last
+
+
+async def messages(
+    connection: NatsConnection, stream: str, first: int, last: int
+) -> AsyncIterator[ArchiveEntry]:
+    """Yield the messages from one sequence to another."""
+    missing = await gaps(connection, stream)
+    if missing is None:
+        sequence = first
+        while sequence <= last:
+            found = await _get(connection, stream, {"seq": sequence, "next_by_subj": ">"})
+            if found is None or found.seq > last:
+                return
+            yield found
+            sequence = found.seq + 1
+        return
+    info = await connection.js.stream_info(stream)
+    asked: deque[asyncio.Task[ArchiveEntry | None]] = deque()
+    try:
+        for sequence in _without(max(first, int(info["state"]["first_seq"])), last, missing):
+            asked.append(asyncio.ensure_future(_get(connection, stream, {"seq": sequence})))
+            if len(asked) >= AHEAD and (found := await asked.popleft()) is not None:
+                yield found
+        while asked:
+            if (found := await asked.popleft()) is not None:
+                yield found
+    finally:
+        for task in asked:
+            task.cancel()
+
+
+def _without(first: int, last: int, missing: list[tuple[int, int]]) -> Iterator[int]:
+    """Yield the numbers from `first` to `last` that are in no range."""
+    for begin, end in [*missing, (last + 1, last + 1)]:
+        yield from range(first, min(begin, last + 1))
+        first = max(first, end + 1)
+
+
+async def _get(connection: NatsConnection, stream: str, query: Info) -> ArchiveEntry | None:
+    """Return one message; None if there is none. Waits for a server and for a leader."""
+    from nats.errors import Error
+
+    began = time.monotonic()
+    while True:
+        try:
+            found = (await connection.js.request(f"STREAM.MSG.GET.{stream}", query))["message"]
+            break
+        except RemoteError as error:
+            if error.err_code == NO_MESSAGE:
+                return None
+            if error.exit_code is not ExitCode.UNAVAILABLE or time.monotonic() - began > PATIENCE:
+                raise
+        except (CliError, OSError, Error) as error:
+            if connection.nc.is_closed or time.monotonic() - began > PATIENCE:
+                raise CutError(str(error)) from None
+        await asyncio.sleep(RETRY_WAIT)
+    return ArchiveEntry(
+        str(found["subject"]),
+        parse_rfc3339(str(found["time"])),
+        int(found["seq"]),
+        base64.b64decode(found.get("hdrs") or ""),
+        base64.b64decode(found.get("data") or ""),
+    )
+
+
+async def consumers(connection: NatsConnection, stream: str) -> list[ArchiveEntry]:
+    """Return the consumers as an archive has them.
+
+    Which messages are outstanding is not told: what was not acknowledged is delivered again.
+    """
+    found = []
+    for info in await connection.js.consumers(stream):
+        floor = {key: int(info["ack_floor"].get(key, 0)) for key in ("consumer_seq", "stream_seq")}
+        document = {
+            "config": info["config"] | {"name": info["name"]},
+            "state": {"delivered": floor, "ack_floor": floor},
+        }
+        found.append(ArchiveEntry(CONSUMERS + str(info["name"]), body=json.dumps(document).encode()))
+    return found

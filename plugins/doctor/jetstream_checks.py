@@ -1,0 +1,158 @@
+"""What is wrong with streams and consumers: pure functions from documents of the JetStream API to findings.
+
+What `pyjs explain` would find in one stream or consumer is found by the same checks, for all of them. Only
+what is wrong on its own is kept: that no client asks for messages just now is no fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ...cli import words
+from ...cli.errors import ExitCode
+from ...cli.proposal import command
+from ..explain.consumer_facts import ConsumerFacts
+from ..explain.consumer_findings import of_consumer
+from ..explain.finding import ERROR, NOTE, WARNING, Finding
+from ..explain.stream_findings import StreamFacts, filters_of, of_stream
+from .facts import JetStreamFacts
+
+Info = Mapping[str, Any]
+NEAR = 90  # percent of a limit
+SECOND = 1_000_000_000
+LONG_WINDOW = 3600 * SECOND  # every message id of that time is kept in memory
+SHORT_WINDOW = 10 * SECOND  # clients take that long to connect again, and then repeat a publish
+OF_STREAMS = {
+    "no_leader",
+    "replica_offline",
+    "replica_behind",
+    "lost_messages",
+    "limit_reached",
+    "limit_near",
+    "account_limit_reached",
+    "account_limit_near",
+    "no_interest",
+}
+OF_ACCOUNT = {"account_limit_reached", "account_limit_near"}
+OF_CONSUMERS = {
+    "no_leader",
+    "replica_offline",
+    "replica_behind",
+    "max_ack_pending",
+    "never_acked",
+    "given_up",
+    "paused",
+    "no_push_interest",
+    "filter_impossible",
+    "filter_matches_nothing",
+}
+MEANT = {"paused", "no_push_interest"}  # may be meant so: a warning, where nobody asked for this consumer
+
+
+def of_jetstream(jetstream: JetStreamFacts) -> Iterator[Finding]:
+    """Yield everything that is to be said about streams and consumers."""
+    for name in jetstream.missing:
+        yield Finding(
+            "no_leader", ERROR, "Nobody answers for it: a majority of its servers has to be up.",
+            {"leader": ""}, (command("server", "report", "health"),), name, ExitCode.UNAVAILABLE,
+        )  # fmt: skip
+    yield from _count(jetstream.account)
+    reported: set[str] = set()
+    for info in jetstream.streams:
+        facts = StreamFacts(info, jetstream.account, origin=jetstream.origin)
+        for each in of_stream(facts):
+            if each.check in OF_STREAMS - reported:
+                yield each
+                reported |= {each.check} & OF_ACCOUNT  # which is the same for every stream
+        yield from _replicas(facts)
+        yield from _window(facts)
+        yield from _consumer_limit(facts)
+        for consumer in jetstream.consumers.get(facts.name, ()):
+            yield from _consumer(consumer, info)
+    if jetstream.unread:
+        yield Finding(
+            "not_examined", NOTE,
+            f"The consumers of {words.counted(jetstream.unread, 'stream')} were not examined.",
+            {"streams": jetstream.unread}, (command("consumer", "report", "STREAM"),),
+        )  # fmt: skip
+
+
+def _consumer(info: Info, stream: Info) -> Iterator[Finding]:
+    """Yield what is wrong with a consumer; fewer checks hold for one that a client makes for itself."""
+    lasting = bool(info["config"].get("durable_name")) or not info["config"].get("inactive_threshold")
+    facts = ConsumerFacts(info, stream, _unmatched(info) if lasting else {})
+    for each in of_consumer(facts):
+        if each.check in OF_CONSUMERS and each.severity != NOTE and (lasting or each.check not in MEANT):
+            yield replace(each, severity=WARNING) if each.check in MEANT else each
+
+
+def _unmatched(info: Info) -> dict[str, int]:
+    """Return the filters that no stored message matches, each with 0, where nobody has to ask for that.
+
+    Nothing waits for a consumer that has never delivered anything, although it takes what is stored.
+    """
+    config = info["config"]
+    idle = not info.get("num_pending") and not (info.get("delivered") or {}).get("consumer_seq")
+    filters = [each for each in filters_of(config) if each != ">"]
+    return dict.fromkeys(filters, 0) if idle and config.get("deliver_policy", "all") == "all" else {}
+
+
+def _count(account: Info) -> Iterator[Finding]:
+    """Yield that the account may have few more streams."""
+    limit, used = (account.get("limits") or {}).get("max_streams", -1), account.get("streams", 0)
+    if limit > 0 and used * 100 >= limit * NEAR:
+        yield Finding(
+            "streams_limit", ERROR if used >= limit else WARNING,
+            f"The account has {words.number(used)} of at most {words.counted(limit, 'stream')}.",
+            {"max_streams": limit, "streams": used}, (command("account", "info"),),
+        )  # fmt: skip
+
+
+def _replicas(facts: StreamFacts) -> Iterator[Finding]:
+    cluster = facts.info.get("cluster") or {}
+    if cluster.get("name") and facts.config.get("num_replicas", 1) == 1:
+        leader = cluster.get("leader", "")
+        yield Finding(
+            "one_replica", WARNING,
+            f"It is in the cluster {cluster['name']} and on one server only: without {leader or 'that'} it "
+            "cannot be used, and if its disk is lost, so are the messages.",
+            {"num_replicas": 1, "cluster": cluster["name"], "leader": leader}, (facts.edit("--replicas", 3),),
+            facts.name,
+        )  # fmt: skip
+
+
+def _window(facts: StreamFacts) -> Iterator[Finding]:
+    window = facts.config.get("duplicate_window", 0)
+    evidence = {"duplicate_window": words.go_span(window), "messages": facts.state.get("messages", 0)}
+    if window > LONG_WINDOW:
+        yield Finding(
+            "long_duplicate_window", WARNING,
+            f"Servers keep every message id of the last {words.go_span(window)} in memory.",
+            evidence, (facts.edit("--dupe-window", "2m"),), facts.name,
+        )  # fmt: skip
+    elif 0 < window < SHORT_WINDOW and not facts.config.get("mirror"):
+        yield Finding(
+            "short_duplicate_window", NOTE,
+            f"A message that is published again after {words.go_span(window)} is stored twice; clients may "
+            "need longer to connect again.",
+            evidence, (facts.edit("--dupe-window", "2m"),), facts.name,
+        )  # fmt: skip
+
+
+def _consumer_limit(facts: StreamFacts) -> Iterator[Finding]:
+    """Yield that a stream may have no more consumers, by its own limit or the account's for each."""
+    used = facts.state.get("consumer_count", 0)
+    own = facts.config.get("max_consumers", -1)
+    of_account = (facts.account.get("limits") or {}).get("max_consumers", -1)
+    limit = min((each for each in (own, of_account) if each > 0), default=0)
+    if 0 < limit <= used:
+        larger = (facts.edit("--max-consumers", 2 * limit),) if limit == own else ()
+        yield Finding(
+            "consumer_limit", WARNING,
+            f"It has {words.number(used)} of at most {words.counted(limit, 'consumer')}; further ones are "
+            "refused.",
+            {"max_consumers": limit, "consumer_count": used},
+            (command("consumer", "report", facts.name), *larger), facts.name,
+        )  # fmt: skip

@@ -1,0 +1,56 @@
+"""`pyjs explain consumer`: why a consumer delivers nothing, or not all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import click
+
+from ...cli import output
+from ...cli.command import Command
+from ...cli.connection import NatsConnection, connect
+from ...cli.errors import ExitCode
+from ..consumer.info import CONSUMER, chosen
+from ..stream.info import ALL, STREAM
+from . import queries
+from .ack_findings import ack_subject
+from .consumer_facts import ConsumerFacts
+from .consumer_findings import of_consumer
+from .finding import FINDINGS, NOTE, Finding, show
+from .publisher import refused
+from .stream_findings import filters_of, of_stream
+
+
+@click.command(cls=Command)
+@output.listing(FINDINGS)
+@STREAM
+@CONSUMER
+@ALL
+async def consumer(stream: str, consumer: str, all_streams: bool) -> ExitCode:
+    """Say why CONSUMER delivers nothing: its filter, acks, pulls or interest, its servers, the STREAM."""
+    async with connect() as connection:
+        stream, consumer = await chosen(connection, stream, consumer, everything=all_streams)
+        found = await _findings(connection, stream, consumer)
+    return show(f"Consumer {stream} > {consumer}", found, "nothing keeps messages from being delivered")
+
+
+async def _findings(connection: NatsConnection, stream: str, consumer: str) -> list[Finding]:
+    facts = await queries.stream_of(connection, stream)
+    if isinstance(facts, Finding):
+        return [facts]
+    # What is wrong with the stream keeps messages from the consumer, too.
+    behind = [each for each in of_stream(facts) if each.severity != NOTE]
+    info = await queries.consumer_info(connection.js, stream, consumer)
+    if isinstance(info, Finding):
+        return [info, *behind]
+    filters = [each for each in filters_of(info["config"]) if each != ">"]
+    last = await queries.last_sequences(connection.js, stream, filters)
+    subjects: list[str] = []
+    if 0 in last.values() and facts.state.get("num_subjects", 0) <= queries.MOST_SUBJECTS:
+        subjects = sorted(await queries.subjects_of(connection.js, stream))
+    known = ConsumerFacts(info, facts.info, last, tuple(subjects))
+    if known.count("num_ack_pending") or known.count("num_redelivered"):
+        example = ack_subject(known, "1.1.1.1.0")
+        mute = await refused(connection, example, "acknowledgements", queries.PATIENCE)
+        known = replace(known, mute=mute)
+    return [*of_consumer(known), *behind]

@@ -1,0 +1,275 @@
+"""Why a consumer delivers nothing: pure functions from documents of the JetStream API to findings.
+
+`of_consumer` runs all checks of a consumer. Each is a function of `ConsumerFacts`, and yields what it finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ...cli import words
+from ...cli.proposal import command
+from ...protocol.subject import collide
+from ...protocol.transform import without_placeholders
+from .ack_findings import given_up, of_acks
+from .consumer_facts import ConsumerFacts
+from .finding import ERROR, NOTE, WARNING, Finding
+from .near_filter import near_filter
+from .stream_findings import filters_of, listed, of_cluster
+
+Info = Mapping[str, Any]
+
+
+def of_consumer(facts: ConsumerFacts) -> list[Finding]:
+    """Return everything that is to be said about a consumer."""
+    return [each for check in CHECKS for each in check(facts)]
+
+
+def _servers(facts: ConsumerFacts) -> Iterator[Finding]:
+    yield from of_cluster(facts.info.get("cluster"), facts.about, reports=facts.line("info"))
+
+
+def _paused(facts: ConsumerFacts) -> Iterator[Finding]:
+    if facts.info.get("paused"):
+        left = words.span(facts.count("pause_remaining"))
+        yield Finding(
+            "paused", ERROR, f"It is paused, for another {left}: nothing is delivered until then.",
+            {"pause_until": facts.config.get("pause_until", ""), "pause_remaining": left},
+            (facts.line("resume"),), facts.about,
+        )  # fmt: skip
+
+
+def _filters(facts: ConsumerFacts) -> Iterator[Finding]:
+    """Yield the filters that match nothing.
+
+    What a consumer had may be gone by now: then such a filter is only worth a note, and nothing in a stream
+    that removes what is acknowledged.
+    """
+    empty = [each for each, sequence in facts.last.items() if not sequence]
+    used = bool(facts.at("delivered", "consumer_seq"))
+    if not facts.state.get("messages") or (used and facts.stream["config"].get("retention") != "limits"):
+        empty = [each for each in empty if not _possible(facts, each)]
+    everything = len(empty) == len(filters_of(facts.config))
+    for each in empty:
+        near = near_filter(each, facts.subjects or _kept(facts))
+        hint = f" Did you mean {near}?" if near else ""
+        stored = facts.subjects or tuple(facts.stream["config"].get("subjects") or ())
+        evidence = {"filter": each, "num_pending": facts.count("num_pending")}
+        change = facts.line("edit", "--filter", near if near and everything else "SUBJECT")
+        if not _possible(facts, each):
+            yield Finding(
+                "filter_impossible", ERROR if everything else WARNING,
+                f"The stream can never hold a message on {each}: it stores {listed(_kept(facts))}.{hint}",
+                evidence, (change,), facts.about,
+            )  # fmt: skip
+        else:
+            away = "" if near or used else (
+                " What is published there does not come here: nobody publishes it, or a permission or "
+                "mapping keeps it away."
+            )  # fmt: skip
+            yield Finding(
+                "filter_matches_nothing", NOTE if used else WARNING,
+                f"Of {words.counted(facts.state['messages'], 'stored message')} none is on {each}; stored "
+                f"are {listed(list(stored))}.{hint or away}",
+                evidence,
+                (
+                    command("stream", "subjects", facts.info["stream_name"]),
+                    change if near else command("explain", "subject", _filled(each)),
+                ),
+                facts.about,
+            )  # fmt: skip
+
+
+def _filled(subject: str) -> str:
+    """Return a subject that a filter matches, to be filled in."""
+    return ".".join("NAME" if each in ("*", ">") else each for each in subject.split("."))
+
+
+def _kept(facts: ConsumerFacts) -> list[str]:
+    """Return the subjects under which a stream stores what is published to it."""
+    config = facts.stream["config"]
+    found = list(config.get("subjects") or [])
+    transform = config.get("subject_transform") or {}
+    return [*found, without_placeholders(transform["dest"])] if transform.get("dest") else found
+
+
+def _possible(facts: ConsumerFacts, subject: str) -> bool:
+    """Return whether the stream may hold a message on `subject`. What origins bring is not known."""
+    config = facts.stream["config"]
+    if config.get("mirror") or config.get("sources"):
+        return True
+    kept = _kept(facts)
+    return any(collide(subject, each) or "{{" in each for each in kept)  # other placeholders may be anything
+
+
+def _start(facts: ConsumerFacts) -> Iterator[Finding]:
+    policy = facts.config.get("deliver_policy", "all")
+    if facts.at("delivered", "consumer_seq"):
+        return
+    last = facts.state.get("last_seq", 0)
+    if policy == "by_start_sequence" and facts.config.get("opt_start_seq", 0) > last:
+        start = facts.config["opt_start_seq"]
+        yield Finding(
+            "starts_later", WARNING,
+            f"It begins at sequence {words.number(start)}, and the last one of the stream is "
+            f"{words.number(last)}: {words.counted(start - last - 1, 'more message', 'has', 'have')} to come "
+            "before.",
+            {"opt_start_seq": start, "last_seq": last}, (facts.line("copy", "NAME", "--deliver", last or 1),),
+            facts.about,
+        )  # fmt: skip
+    elif policy == "by_start_time" and _ahead(facts):
+        start_time = facts.config.get("opt_start_time", "")
+        yield Finding(
+            "starts_later", WARNING,
+            f"It begins with messages of {words.when(start_time)}, and that time has not come.",
+            {"opt_start_time": start_time}, (facts.line("copy", "NAME", "--deliver", "all"),), facts.about,
+        )  # fmt: skip
+    elif policy == "new" and facts.state.get("messages") and not facts.count("num_pending"):
+        yield Finding(
+            "starts_new", NOTE,
+            f"It delivers only what is stored after its creation at {words.when(facts.info['created'])}; "
+            "nothing that it selects was.",
+            {"deliver_policy": policy, "created": facts.info["created"], "last_seq": last},
+            (facts.line("copy", "NAME", "--deliver", "all"),), facts.about,
+        )  # fmt: skip
+
+
+def _ahead(facts: ConsumerFacts) -> bool:
+    start = words.parse_time(facts.config.get("opt_start_time", ""))
+    now = words.parse_time(facts.info.get("ts", ""))
+    return start is not None and now is not None and start > now
+
+
+def _pulls(facts: ConsumerFacts) -> Iterator[Finding]:
+    config = facts.config
+    if config.get("deliver_subject"):
+        return
+    pending, waiting = facts.count("num_pending"), facts.count("num_waiting")
+    most = config.get("max_waiting", 0)
+    if not waiting and pending:
+        yield Finding(
+            "no_pulls", WARNING,
+            f"{words.counted(pending, 'message', 'is', 'are')} to be delivered, and no client asks: a pull "
+            "consumer delivers only on request.",
+            {"num_pending": pending, "num_waiting": 0}, (facts.line("next", "--count", 1),), facts.about,
+        )  # fmt: skip
+    elif 0 < most <= waiting:
+        yield Finding(
+            "max_waiting", ERROR,
+            f"{words.number(waiting)} of at most {words.counted(most, 'pull request', 'waits', 'wait')}: "
+            "further ones are refused. Ask for larger batches, or by fewer clients; the limit cannot be "
+            "changed.",
+            {"num_waiting": waiting, "max_waiting": most},
+            (facts.line("copy", "NAME", "--max-waiting", 2 * most),), facts.about,
+        )  # fmt: skip
+    limits = {name: config[name] for name in ("max_batch", "max_bytes") if config.get(name)}
+    if config.get("max_expires"):
+        limits["max_expires"] = words.go_span(config["max_expires"])
+    if limits:
+        yield Finding(
+            "pull_limits", NOTE, "Pull requests beyond these limits are refused.",
+            limits, (), facts.about,
+        )  # fmt: skip
+
+
+def _pushes(facts: ConsumerFacts) -> Iterator[Finding]:
+    config = facts.config
+    subject, group = config.get("deliver_subject"), config.get("deliver_group", "")
+    if not subject:
+        return
+    if not facts.info.get("push_bound"):
+        as_member = f" in the queue group {group}" if group else ""
+        yield Finding(
+            "no_push_interest", ERROR,
+            f"Nobody subscribes to {subject}{as_member}, where it delivers to.",
+            {"deliver_subject": subject, "deliver_group": group, "num_pending": facts.count("num_pending")},
+            (command("sub", subject, *(("--queue", group) if group else ())), facts.line("sub")), facts.about,
+        )  # fmt: skip
+    rate = config.get("rate_limit_bps", 0)
+    if rate and facts.count("num_pending"):
+        yield Finding(
+            "rate_limit", NOTE, f"It delivers at most {words.size(rate // 8)} in a second.",
+            {"rate_limit_bps": rate, "num_pending": facts.count("num_pending")}, (), facts.about,
+        )  # fmt: skip
+
+
+def _unused(facts: ConsumerFacts) -> Iterator[Finding]:
+    """Yield that an unused consumer is going to be removed."""
+    threshold = facts.config.get("inactive_threshold", 0)
+    if threshold and not facts.info.get("push_bound") and not facts.count("num_waiting"):
+        yield Finding(
+            "inactive", NOTE,
+            f"Nobody uses it: {words.go_span(threshold)} after its last use the server removes it.",
+            {"inactive_threshold": words.go_span(threshold)},
+            (facts.line("edit", "--inactive-threshold", words.go_span(2 * threshold)),), facts.about,
+        )  # fmt: skip
+
+
+def _missed(facts: ConsumerFacts) -> Iterator[Finding]:
+    delivered, first = facts.at("delivered", "stream_seq"), facts.state.get("first_seq", 0)
+    if facts.at("delivered", "consumer_seq") and first > delivered + 1:
+        count = first - delivered - 1
+        replaced = facts.stream["config"].get("max_msgs_per_subject", -1) > 0
+        yield Finding(
+            "removed_before", NOTE if replaced else WARNING,
+            f"Up to {words.counted(count, 'message', 'was', 'were')} removed from the stream before "
+            f"delivery, by a limit: sequences {words.number(delivered + 1)} to {words.number(first - 1)}.",
+            {"delivered": delivered, "first_seq": first},
+            (command("stream", "info", facts.info["stream_name"]),), facts.about,
+        )  # fmt: skip
+
+
+def _pinned(facts: ConsumerFacts) -> Iterator[Finding]:
+    if facts.config.get("priority_policy") != "pinned_client":
+        return
+    for group in facts.info.get("priority_groups") or []:
+        if group.get("pinned_client_id"):
+            yield Finding(
+                "pinned", NOTE,
+                f"The group {group['group']} is pinned to one client; the others of it get nothing.",
+                {"group": group["group"], "pinned_client_id": group["pinned_client_id"]},
+                (facts.line("unpin", group["group"]),), facts.about,
+            )  # fmt: skip
+
+
+def _progress(facts: ConsumerFacts) -> Iterator[Finding]:
+    """Yield how far it is, if nothing is left to deliver."""
+    if facts.count("num_pending"):
+        return
+    evidence = {"num_pending": 0, "delivered": facts.at("delivered", "stream_seq")}
+    stream = facts.info["stream_name"]
+    if not facts.state.get("messages"):
+        yield Finding(
+            "stream_empty", NOTE, "The stream holds no messages.", evidence,
+            (command("explain", "stream", stream),), facts.about,
+        )  # fmt: skip
+    elif facts.count("num_ack_pending"):
+        yield Finding(
+            "in_flight", NOTE,
+            "Everything is delivered; "
+            f"{words.counted(facts.count('num_ack_pending'), 'message', 'is', 'are')} with clients and "
+            "not acknowledged yet.",
+            evidence | {"num_ack_pending": facts.count("num_ack_pending")}, (), facts.about,
+        )  # fmt: skip
+    elif facts.at("delivered", "consumer_seq") and not given_up(facts)[0]:
+        yield Finding(
+            "all_delivered", NOTE,
+            f"Everything that it selects is delivered, up to sequence {words.number(evidence['delivered'])}.",
+            evidence, (), facts.about,
+        )  # fmt: skip
+
+
+CHECKS: tuple[Callable[[ConsumerFacts], Iterator[Finding]], ...] = (
+    _servers,
+    _paused,
+    _filters,
+    _start,
+    of_acks,
+    _pulls,
+    _pushes,
+    _unused,
+    _missed,
+    _pinned,
+    _progress,
+)

@@ -1,0 +1,151 @@
+"""Why a mirror or source brings nothing: pure functions from what a stream and its origin say to findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...cli import words
+from ...cli.proposal import command
+from .finding import ERROR, NOTE, WARNING, Finding
+
+Info = Mapping[str, Any]
+SECOND = 1_000_000_000
+SILENT = 10 * SECOND  # an origin sends heartbeats each second; servers connect again after ten without one
+BEHIND = 1000  # messages; the copy of a busy stream is always a few behind
+PRESENT, MISSING, UNREACHABLE, UNKNOWN = "present", "missing", "unreachable", "unknown"
+
+
+@dataclass(frozen=True)
+class OriginFacts:
+    """A stream that another one takes messages from.
+
+    kind: `mirror` or `source`.
+    config: how it is configured.
+    status: how it goes, as STREAM.INFO of the copy tells; empty if that tells nothing.
+    seen: whether the origin is there, as far as this user can see: PRESENT, MISSING, UNREACHABLE or UNKNOWN.
+    info: its own STREAM.INFO.
+    unmatched: the filters that no stored message of the origin matches.
+    """
+
+    kind: str
+    config: Info
+    status: Info = field(default_factory=dict)
+    seen: str = UNKNOWN
+    info: Info = field(default_factory=dict)
+    unmatched: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of the stream."""
+        return str(self.config.get("name", ""))
+
+    @property
+    def prefix(self) -> str:
+        """The prefix of the API that it is reached by; empty if it is beside its copy."""
+        return str((self.config.get("external") or {}).get("api", "")).removesuffix(".")
+
+    @property
+    def label(self) -> str:
+        """The origin in a sentence."""
+        return self.name + (f" (by {self.prefix})" if self.prefix else "")
+
+    def command(self, *line: str) -> str:
+        """Return a command that is run where the origin is."""
+        return command(*line, *(("--js-api-prefix", self.prefix) if self.prefix else ()))
+
+
+def filters_of(config: Info) -> list[str]:
+    """Return what of the origin is taken; nothing if that is everything."""
+    single = config.get("filter_subject")
+    transforms = config.get("subject_transforms") or []
+    return [single] if single else [each["src"] for each in transforms if each.get("src")]
+
+
+def of_origin(origin: OriginFacts, about: str, age: int) -> Iterator[Finding]:
+    """Yield what is to be said about a mirror or source of the stream `about`.
+
+    age: nanoseconds since that stream was created; the connection of a new one is not there yet.
+    """
+    evidence = _evidence(origin)
+    active = int(origin.status.get("active", -1))
+    silent = not 0 <= active <= SILENT
+    error = origin.status.get("error") or {}
+    if origin.seen == MISSING:
+        text = f"The {origin.kind} {origin.label} does not exist."
+        yield Finding("origin_missing", ERROR, text, evidence, (origin.command("stream", "ls"),), about)
+    elif origin.seen == UNREACHABLE and silent:
+        yield Finding(
+            "origin_unreachable", ERROR,
+            f"Nobody answers for the {origin.kind} {origin.label}: its servers or the leaf connection to its "
+            "domain are down, or the prefix is wrong.",
+            evidence,
+            (command("server", "report", "leafnodes"), origin.command("stream", "info", origin.name)), about,
+        )  # fmt: skip
+    elif error:
+        yield Finding(
+            "origin_refuses", ERROR,
+            f"The {origin.kind} {origin.label} answers with an error: {error.get('description', '')} "
+            f"({error.get('err_code', 0)}).",
+            evidence, (origin.command("stream", "info", origin.name),), about,
+        )  # fmt: skip
+    elif silent and (active > SILENT or age > SILENT):
+        since = f"{words.span(active)} ago" if active >= 0 else "never"
+        yield Finding(
+            "origin_silent", ERROR,
+            f"The {origin.kind} {origin.label} was last heard {since}; it says something every second while "
+            "all is well.",
+            evidence, (command("server", "report", "leafnodes"),), about,
+        )  # fmt: skip
+    else:
+        yield from _progress(origin, about, evidence)
+
+
+def _progress(origin: OriginFacts, about: str, evidence: Info) -> Iterator[Finding]:
+    """Yield how far the copy of an origin that answers is."""
+    lag = origin.status.get("lag", 0)
+    if lag:
+        late = lag >= BEHIND
+        yield Finding(
+            "origin_behind", WARNING if late else NOTE,
+            f"The {origin.kind} {origin.label} is {words.counted(lag, 'message')} ahead of this stream.",
+            evidence, (command("stream", "report", "--watch"),), about,
+        )  # fmt: skip
+    state = origin.info.get("state") or {}
+    if not origin.info:
+        return
+    if not state.get("messages"):
+        yield Finding(
+            "origin_empty", NOTE, f"The {origin.kind} {origin.label} holds no messages.",
+            evidence, (origin.command("explain", "stream", origin.name),), about,
+        )  # fmt: skip
+        return
+    for each in origin.unmatched:
+        yield Finding(
+            "origin_filter", WARNING,
+            f"The {origin.kind} {origin.label} holds no message on {each}, which is all that is taken from "
+            "there by this filter.",
+            {**evidence, "filter": each}, (origin.command("stream", "subjects", origin.name),), about,
+        )  # fmt: skip
+    start = origin.config.get("opt_start_seq", 0)
+    if start > state.get("last_seq", 0):
+        yield Finding(
+            "origin_starts_later", WARNING,
+            f"It takes messages from sequence {words.number(start)} on, and the last one of the "
+            f"{origin.kind} {origin.label} is {words.number(state.get('last_seq', 0))}.",
+            {**evidence, "opt_start_seq": start}, (), about,
+        )  # fmt: skip
+
+
+def _evidence(origin: OriginFacts) -> dict[str, Any]:
+    found = {origin.kind: origin.name, "origin": origin.seen}
+    if origin.prefix:
+        found["api"] = origin.prefix
+    for name in ("active", "lag"):
+        if name in origin.status:
+            value = origin.status[name]
+            found[name] = words.span(value) if name == "active" else value
+    if origin.info:
+        found["origin_last_seq"] = (origin.info.get("state") or {}).get("last_seq", 0)
+    return found

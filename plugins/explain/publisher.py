@@ -1,0 +1,77 @@
+"""Who publishes, and what it may publish, by what a server or a configuration says of a user."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ...cli.connection import NatsConnection
+from ...cli.user import user_info
+from ...protocol.subject import is_subset
+
+if TYPE_CHECKING:
+    from ...server.accounts.permissions import Permissions
+
+Info = Mapping[str, Any]
+
+
+class Publisher:
+    """Who publishes.
+
+    label: how a sentence calls it.
+    permissions: None for no restriction.
+    known: whether anything is known of its permissions.
+    """
+
+    def __init__(self, label: str, permissions: Permissions | None = None, *, known: bool = True) -> None:
+        self.label = label
+        self.permissions = permissions
+        self.known = known
+
+
+def publisher_of(user: Info) -> Publisher:
+    """Return who publishes, by what a server says of a user; by nothing, what it may do is not known."""
+    if not user:
+        return Publisher("this user", known=False)
+    name = str(user.get("user") or "")
+    return Publisher(f"user {name}" if name else "this client", _permissions(user.get("permissions")))
+
+
+def _permissions(reported: Info | None) -> Permissions | None:
+    """Return permissions as a server tells them, as its own class."""
+    from ...server.accounts.permissions import Permissions
+    from ...server.config.options.authorization import (
+        PermissionsOptions,
+        ResponsePermission,
+        SubjectPermission,
+    )
+
+    if not reported:
+        return None
+    publish, replies = reported.get("publish") or {}, reported.get("responses")
+    side = SubjectPermission(publish.get("allow") or None, publish.get("deny") or None)
+    answers = ResponsePermission(replies.get("max", 1), replies.get("ttl", 0)) if replies else None
+    return Permissions(PermissionsOptions(publish=side, allow_responses=answers))
+
+
+def refusal(permissions: Permissions, subject: str) -> str:
+    """Return why the lists do not allow publishing to `subject`; empty if they do."""
+    if permissions.may_publish(subject):
+        return ""
+    denied = [each for each, _ in permissions.publish_deny if is_subset(subject, each)]
+    return f"{denied[0]} denies it" if denied else "none of its allowed subjects has it"
+
+
+async def refused(connection: NatsConnection, subject: str, what: str, seconds: float) -> str:
+    """Return why this user may not publish to `subject`, as a sentence that calls it `what`.
+
+    Empty if it may, if it may answer what it receives, or if its server says nothing of it in time.
+    """
+    user = (await user_info(connection, seconds)).get("data") or {}
+    publisher = publisher_of(user)
+    permissions = publisher.permissions
+    if permissions is None or permissions.responses is not None:
+        return ""
+    why = refusal(permissions, subject)
+    label = publisher.label[:1].upper() + publisher.label[1:]
+    return f"{label} may not publish {what}: {why}." if why else ""

@@ -1,0 +1,1 @@
+"""`pyjs export`, `pyjs plan` and `pyjs apply`: configuration as files; a module for each."""

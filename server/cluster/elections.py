@@ -1,0 +1,67 @@
+"""Elections: hands over the leadership of a Raft group, and calls elections soon.
+
+Promises: a leadership goes to a member that answers, and that has what this one has committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+from ...raft import NotLeaderError
+
+if TYPE_CHECKING:
+    from .peer_status import PeerStatus
+
+_STAGGER = 2  # ticks between the elections that voters call after their leader is gone
+
+
+class Elections:
+    """The elections of one group, as this server's member influences them."""
+
+    def __init__(
+        self, group: str, member: str, random: Random, peers: PeerStatus, pump: Callable[[], None]
+    ) -> None:
+        """group: its name. member: this member's id. pump: sends what the member has ready, soon."""
+        self._group = group
+        self._member = member
+        self._random = random
+        self._peers = peers
+        self._pump = pump
+
+    def resign(self) -> None:
+        """Hand over the leadership, if this member leads and another one can take over."""
+        node = self._peers.node
+        if node is None or not node.accepts_proposals:
+            return
+        matches = node.match_indexes()
+        others = [m for m in sorted(node.members.voters & self._peers.alive()) if m in matches]
+        if others:
+            most = min(max(matches[member] for member in others), node.log.commit)
+            # A random choice among equals: the chosen one may have to hand it over as well.
+            node.transfer(self._random.choice([m for m in others if matches[m] >= most]))
+            self._pump()
+
+    def transfer(self, to: str) -> None:
+        """Hand over the leadership to another voter. Raises NotLeaderError or MembersError."""
+        node = self._peers.node
+        if node is None:
+            raise NotLeaderError("")
+        node.transfer(to)
+        self._pump()
+
+    def campaign_soon(self) -> None:
+        """Call an election soon, one voter after the other: there is no leader, or it is known to be gone."""
+        node = self._peers.node
+        if node is None or node.is_leader:
+            return
+        # In a pseudo-random order that is the same on every member: not all groups get the same leader.
+        voters = sorted(node.members.voters - {node.leader}, key=self._rank)
+        if self._member in voters:
+            node.campaign_soon(_STAGGER * voters.index(self._member))
+            self._pump()
+
+    def _rank(self, member: str) -> int:
+        return crc32(f"{self._group} {member}".encode())

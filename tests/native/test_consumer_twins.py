@@ -1,0 +1,184 @@
+"""The compiled functions for consumers do what the plain ones do, on any bytes (see `test_twins`)."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lib.publishes import VERBS, Scan, bodies, clocks, messages, scans, texts
+from pyjs.native import acks, framing, records
+
+_native = pytest.importorskip("pyjs.native._native", reason="there was no compiler")
+
+
+# --- acks
+
+figures = st.sampled_from(
+    [b"1", b"7", b"1700000000000000000", b"0"] * 3 + [b"", b"x", b"+1", b"9" * 19, b"9" * 20]
+)
+ack_tokens = st.sampled_from([b"S", b"S", b"C", b"", b"_"])
+
+
+@st.composite
+def ack_frames(draw: st.DrawFn) -> bytes:
+    """An ack of one of a few consumers, mostly a plain one."""
+    lead = draw(
+        st.sampled_from(
+            [b"$JS.ACK.S.C."] * 6 + [b"$JS.ACK._.h.S.C.", b"$JS.ACK.S.D.", b"$JS.ACK.", b"$JS.FC."]
+        )
+    )
+    subject = lead + b".".join(draw(st.lists(figures, min_size=5, max_size=5)))
+    if draw(st.integers(0, 7)) == 0:
+        subject = lead + b".".join(draw(st.lists(ack_tokens | figures, max_size=9)))
+    reply = draw(st.sampled_from([b"", b"", b"r.1 ", b"_R_.x ", b"$J "]))
+    body = draw(st.sampled_from([b"+ACK", b"+ACK", b"", b"+OK", b"-NAK", b"+ACK ", b"+NX"]))
+    header = draw(st.sampled_from([b""] * 9 + [b"N"]))
+    size = b"%d %d" % (len(header), len(header + body)) if header else b"%d" % len(body)
+    return b"%bPUB %b %b%b\r\n%b%b\r\n" % (b"H" if header else b"", subject, reply, size, header, body)
+
+
+def found_acks(function: Any, *arguments: Any) -> Any:
+    seqs: list[int] = []
+    replies: list[tuple[int, bytes]] = []
+    return function(*arguments, seqs, replies), seqs, replies
+
+
+@given(
+    st.lists(ack_frames(), max_size=6).map(b"".join),
+    st.integers(0, 6),
+    st.sampled_from([4096, 4096, 30]),
+    st.sampled_from(VERBS[:2]),
+    st.integers(0, 9),
+)
+def test_acks_are_found_as_by_the_plain_function(
+    data: bytes, most: int, longest: int, verbs: tuple[bytes, bytes], cut: int
+) -> None:
+    arguments = data[: len(data) - cut] if cut > 5 else data, 0, most, longest, 1 << 20, verbs
+    assert found_acks(_native.scan_acks, *arguments) == found_acks(acks.scan_acks, *arguments)
+
+
+@given(scans())
+def test_acks_are_looked_for_in_any_publishes(arguments: Scan) -> None:
+    assert found_acks(_native.scan_acks, *arguments) == found_acks(acks.scan_acks, *arguments)
+
+
+@pytest.mark.parametrize("function", [_native.scan_acks, acks.scan_acks])
+def test_acks_are_those_of_one_consumer(function: Any) -> None:
+    limits = 512, 4096, 1 << 20, (b"PUB ", b"HPUB ")
+    one = b"PUB $JS.ACK.S.C.1.%d.3.4.0 4\r\n+ACK\r\n"
+    asked = b"PUB $JS.ACK.S.C.2.9.3.4.0 r.1 0\r\n\r\n"
+    data = one % 5 + asked + one % 6
+    other = b"PUB $JS.ACK._.h.S.C.1.5.3.4.0.token 4\r\n+ACK\r\n"
+    expected = (len(data), 8, b"$JS.ACK.S.C", 8), [5, 9, 6], [(9, b"r.1")]
+    for following in (b"", b"PING\r\n", other, one % 0, one.replace(b"+ACK", b"-NAK") % 1):
+        assert found_acks(function, data + following, 0, *limits) == expected
+    assert found_acks(function, other, 0, *limits) == ((len(other), 4, b"$JS.ACK._.h.S.C", 11), [5], [])
+
+
+# --- reading messages
+
+
+class Stored(NamedTuple):
+    """A message that was read, as the store has it."""
+
+    seq: int
+    subject: str
+    header: bytes
+    body: bytes
+    time: int
+
+
+@st.composite
+def spoilt_records(draw: st.DrawFn) -> tuple[Any, ...]:
+    """Records and what is expected of them: right, or with a byte changed before or after sealing."""
+    stored, seed, first = draw(messages), draw(st.integers(0, 3)), draw(st.sampled_from([1, 1 << 40]))
+    encoded, offsets, lengths, _ = records.encode_messages(stored, first, draw(clocks), seed, 100)
+    seqs = list(range(first, first + len(stored)))
+    if draw(st.booleans()) and encoded:
+        row, place = draw(st.integers(0, len(encoded) - 1)), draw(st.integers(4, 40))
+        changed = bytearray(encoded[row])
+        if place < len(changed):
+            changed[place] = draw(st.integers(0, 255))
+        if draw(st.booleans()):  # a peer's record, with a right checksum over wrong fields
+            changed[:4] = records.pack_checksum(crc32(changed[4:], seed))
+        encoded[row] = bytes(changed)
+    for column in (seqs, offsets, lengths):
+        if column and draw(st.integers(0, 5)) == 0:
+            column[draw(st.integers(0, len(column) - 1))] = draw(st.sampled_from([0, 31, 32, 100, 1 << 31]))
+    data = b"".join(encoded)
+    data = data[: draw(st.integers(0, len(data)))] if draw(st.integers(0, 3)) == 0 else data
+    numbers = array("I", range(len(stored)))
+    start = draw(st.sampled_from([100, 100, 100, 99, 101]))
+    return data, start, seed, seqs, offsets, lengths, numbers, [subject for subject, _, _ in stored]
+
+
+@given(spoilt_records())
+def test_messages_are_decoded_as_by_the_plain_function(arguments: tuple[Any, ...]) -> None:
+    found = _native.decode_messages(Stored, *arguments)
+    assert found == records.decode_messages(Stored, *arguments)
+    assert all(type(one) is Stored and one._replace(time=0) for one in found)
+
+
+@given(spoilt_records(), st.integers(0, 5))
+def test_one_message_is_decoded_as_by_the_plain_function(arguments: tuple[Any, ...], row: int) -> None:
+    data, start, seed, seqs, offsets, lengths, _, names = arguments
+    if row >= len(seqs):
+        return
+    place = offsets[row] - start
+    record = data[max(place, 0) : max(place, 0) + (lengths[row] & records.LENGTH)]
+    found = _native.decode_message(Stored, record, seed, seqs[row], names[row])
+    assert found == records.decode_message(Stored, record, seed, seqs[row], names[row])
+    if not row and place == 0:
+        run = records.decode_messages(
+            Stored, record, 0, seed, seqs[:1], array("I", [0]), lengths[:1], array("I", [0]), names
+        )
+        whole = len(record) == lengths[0] & records.LENGTH
+        assert not whole or run == ([] if found is None else [found])
+    assert found is None or type(found) is Stored
+
+
+@given(st.tuples(messages, st.sampled_from([1, 1 << 40]), clocks))
+def test_what_was_encoded_is_decoded(arguments: tuple[Any, ...]) -> None:
+    stored, first, time = arguments
+    encoded, *columns, _ = _native.encode_messages(stored, first, time, 7, 0)
+    names = [subject for subject, _, _ in stored]
+    numbers = array("I", range(len(stored)))
+    seqs = range(first, first + len(stored))
+    found = _native.decode_messages(Stored, b"".join(encoded), 0, 7, seqs, *columns, numbers, names)
+    assert found == [
+        Stored(seq, key, header, body, time) for seq, (key, header, body) in zip(seqs, stored, strict=True)
+    ]
+    alone = zip(encoded, seqs, names, strict=True)
+    assert found == [_native.decode_message(Stored, data, 7, seq, name) for data, seq, name in alone]
+
+
+# --- sending them
+
+BIG = (1 << 63) - 20
+stored_messages = st.builds(
+    Stored,
+    st.sampled_from([0, 9, 10, 1 << 40, BIG, (1 << 64) - 1]),
+    texts,
+    st.sampled_from([b"", b"", b"NATS/1.0\r\n\r\n", b"x" * 100]),
+    bodies | st.just(b"y" * 1000),
+    st.sampled_from([0, -1, 1_700_000_000_000_000_000, -(1 << 63), (1 << 63) - 1]),
+)
+
+
+@given(
+    st.lists(stored_messages, min_size=1, max_size=6),
+    st.integers(0, 5),
+    st.sampled_from([b"", b"1", b"long\xff"]),
+    st.sampled_from([b"", b"$JS.ACK.S.C.1.", b"%d"]),
+    st.sampled_from([0, 8, 1 << 40, BIG]),
+    st.sampled_from([0, 3, 9, 10, BIG]),
+)
+def test_deliveries_are_framed_as_by_the_plain_function(
+    found: list[Stored], dropped: int, sid: bytes, prefix: bytes, number: int, pending: int
+) -> None:
+    arguments = found, max(1, len(found) - dropped), sid, prefix, number, pending
+    assert _native.frame_deliveries(*arguments) == framing.frame_deliveries(*arguments)

@@ -1,0 +1,106 @@
+"""Long lines of a demo at fixed widths: a shell reads the same, nothing is lost, and a pipe gets it whole."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyjs.cli.output.layout import width_of
+from pyjs.plugins.demo import fold
+from pyjs.plugins.demo.stage import Stage
+from rich.console import Console
+
+URLS = ",".join(f"nats://127.0.0.1:{port}" for port in range(4202, 4292, 10))
+MIRROR = '{"name":"t","external":{"api":"JS.acc@hub.API","deliver":"deliver.acc.hub.import_mirror.hub.test"}}'
+COMMANDS = (
+    f'pyjs context save sys --creds ./keys/creds/OP/SYS/sys.creds --server "{URLS}"',
+    f"pyjs --server nats://acc:acc@localhost:4222 stream add copy --mirror '{MIRROR}' --defaults",
+    'watch -n 1 "pyjs --context=hub s report ; pyjs --context=spoke-1 s report ; pyjs --context=a s report"',
+    "pyjs stream add --subjects 'a b, c' --description \"it's, quoted\" --defaults",
+)
+TABLE = "├──────────┼─────────┼───────────┼──────────┼───────┼──────────────────────────┤"
+KEY = "AAZADVIUG6AGZXOHBJY2TDL7XHFPQSFDL4E562NBC7YWNASAYO4RKY2P"
+
+
+def widest(text: str) -> int:
+    return max(width_of(each) for each in text.split("\n"))
+
+
+@pytest.mark.parametrize("width", [40, 80, 110, 200])
+@pytest.mark.parametrize("text", COMMANDS)
+def test_a_shell_reads_the_same_command(text: str, width: int) -> None:
+    folded = fold.command(text, width, "in the background", start=2)
+
+    def words(line: str) -> list[str]:
+        script = f"shown() {{ printf '%s\\n' \"$@\"; }}; shown {line}"
+        return subprocess.run(["sh", "-c", script], capture_output=True, check=True, text=True).stdout.split(
+            "\n"
+        )
+
+    assert words(folded) == words(text)
+    assert widest(folded) <= max(width, 60)  # the longest word that has no comma
+    if width == 200 and len(text) < 150:
+        assert "\n" not in folded
+
+
+def test_a_line_is_broken_below_its_value() -> None:
+    label = "                   Connected Server ID: "
+    assert fold.line(label + KEY, 80) == f"{label.rstrip()}\n{' ' * 24}{KEY}"
+    assert fold.line(label + KEY, 110) == label + KEY
+    said = (
+        "              Sources: test, API Prefix: $JS.spoke-1.API, Delivery Prefix: deliver.hub.spoke-1.test"
+    )
+    first, *rest = fold.line(said, 80).split("\n")
+    assert rest == [" " * 23 + "deliver.hub.spoke-1.test"] and said.startswith(first)
+    comment = (
+        "                # minimum export needed for pull consumer `dur` in stream `aggregate-test-leaf`"
+    )
+    assert all(each.startswith(" " * 16 + "# ") for each in fold.line(comment, 80).split("\n"))
+
+
+@given(st.text(alphabet="ab ,:#é界'\"─│", max_size=200), st.integers(16, 120))
+def test_no_line_is_wider_and_nothing_is_lost(text: str, width: int) -> None:
+    folded = fold.line(text, width)
+    if text.lstrip().startswith(("│", "+")):
+        assert folded == text
+        return
+    assert widest(folded) <= width or width_of(text) <= width
+    if "…" not in folded:  # of a word that fits into no line
+        plain = "".join(text.split()).replace("#", "")
+        assert "".join(folded.split()).replace("#", "") == plain
+
+
+@pytest.mark.parametrize("width", [80, 110])
+def test_a_stage_fits_the_terminal(width: int) -> None:
+    with Stage(Console(file=io.StringIO(), force_terminal=True, width=width, no_color=True)) as stage:
+        shown = played(stage)
+    assert widest(shown) <= width
+    assert TABLE in shown
+    assert f"{KEY}:eyJ" not in shown and "…" in shown
+
+
+def test_nothing_is_broken_in_a_pipe() -> None:
+    with Stage(Console(file=io.StringIO(), width=80)) as stage:
+        shown = played(stage)
+    for text in (*COMMANDS, TABLE, f"    {KEY}:{'eyJ' * 100}", f"[ OK ] generated {KEY} and {KEY}"):
+        assert text in shown.split("\n") or f"$ {text}  # in the background" in shown.split("\n")
+
+
+def played(stage: Stage) -> str:
+    """Return what a stage shows of lines that are wider than a terminal."""
+    for text in COMMANDS:
+        stage.command(text, "in the background")
+    stage.write("resolver.cfg", f"{KEY}:{'eyJ' * 100}\n# {'a comment of some length ' * 8}\n")
+    stage.output(f"{TABLE}\n[ OK ] generated {KEY} and {KEY}\n  pyjs {COMMANDS[0]}\n")
+    sink = stage.console.file
+    assert isinstance(sink, io.StringIO)
+    return "\n".join(line.rstrip() for line in _plain(sink.getvalue()).split("\n"))
+
+
+def _plain(text: str) -> str:
+    from rich.text import Text
+
+    return Text.from_ansi(text).plain

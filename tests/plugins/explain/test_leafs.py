@@ -1,0 +1,82 @@
+"""`pyjs explain SUBJECT` over a leaf connection: what crosses it into which domain, and what does not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+
+import pytest
+from lib.cli import Cli
+from lib.eventually import eventually
+from lib.leaf_pair import Pair, api, login
+
+Leafs = Callable[..., list[tuple[str, str]]]
+
+
+@pytest.fixture(scope="module", params=["reference", "pyjs"])
+def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
+    """A hub and a leaf of one implementation, which are connected."""
+    made = Pair(request.param, request.param)
+    try:
+        made.joined()
+        yield made
+    finally:
+        made.close()
+
+
+@pytest.fixture
+def leafs(pair: Pair, cli: Cli) -> Leafs:
+    """leafs(SUBJECT): (outcome, text) of the steps of one kind, of what the hub's user is told."""
+    bare = cli.with_flags()
+    bare.ok("context", "save", "sys", "--server", pair.hub.url, "--user", "admin", "--password", "admin")
+    acc = cli.with_flags("--server", pair.hub.url, "--user", "acc", "--password", "acc")
+
+    def run(subject: str, kind: str = "leaf") -> list[tuple[str, str]]:
+        steps = json.loads(acc.run("explain", subject, "--sys", "sys", "-o", "json").out)
+        wanted = "ACC", kind
+        return [
+            (each["outcome"], each["text"]) for each in steps if (each["account"], each["kind"]) == wanted
+        ]
+
+    return run
+
+
+@pytest.fixture
+def cli(tmp_path_factory: pytest.TempPathFactory) -> Cli:
+    return Cli(tmp_path_factory.mktemp("home"))
+
+
+def test_interest_on_the_other_side_takes_it_across(pair: Pair, leafs: Leafs) -> None:
+    ((outcome, text),) = leafs("far.away")
+    assert (outcome, "no interest" in text) == ("ends", True)
+    with login(pair.leaf) as hearer:
+        hearer.sub("far.*", "1")
+        hearer.sync()
+        eventually(lambda: leafs("far.away")[0][0] == "reached", 20)
+        ((_, text),) = leafs("far.away")
+        assert "far.*" in text
+        assert "leaf-server (domain leaf)" in text
+        ((outcome, text),) = leafs("far.away", "subscription")
+        assert (outcome, "on leaf-server hears it: far.*." in text) == ("reached", True)
+
+
+def test_streams_of_another_domain(pair: Pair, leafs: Leafs) -> None:
+    assert leafs("kept.far")[0][0] == "ends"
+    with api(pair.leaf) as js:
+        js.create("FAR", subjects=["kept.*"])
+        eventually(lambda: leafs("kept.far")[0][0] == "reached", 20)
+        assert ("reached", "FAR of domain leaf stores it.") in leafs("kept.far", "stream")
+        js.call("STREAM.DELETE.FAR")
+        eventually(lambda: leafs("kept.far")[0][0] == "ends", 20)
+
+
+def test_the_api_of_another_domain_stays_there(pair: Pair, leafs: Leafs) -> None:
+    with login(pair.leaf) as hearer:
+        hearer.sub("$JS.API.STREAM.*", "1")
+        hearer.sync()
+        eventually(lambda: len(leafs("$JS.API.STREAM.LIST")) == 1, 20)
+        ((outcome, text),) = leafs("$JS.API.STREAM.LIST")
+        assert (outcome, "$JS.leaf.API" in text) == ("ends", True)
+        ((outcome, text),) = leafs("$JS.API.STREAM.LIST", "subscription")
+        assert (outcome, "does not come there" in text) == ("ends", True)
+    eventually(lambda: leafs("$JS.leaf.API.STREAM.LIST")[0][0] == "reached", 20)  # its interest comes later
