@@ -78,15 +78,17 @@ def pytest_make_collect_report(
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put what takes long first; run a test again that fails and in which the reference or Spark takes part.
+    """Put what takes long first; run a test again that fails because of what we cannot change.
 
-    We cannot change their timing: Spark gives each Python process ten seconds to start. Tests of pyjs
-    alone are never run again: there a failure is a bug.
+    That is the timing of the reference and of Spark, which gives each Python process ten seconds to start,
+    and a measurement of processor time: a machine that is itself a guest may add to it whatever its host
+    took away. What holds a loop does so in each try. Other tests of pyjs alone are never run again: there a
+    failure is a bug.
     """
     missing = _missing_reference()
     for item in items:
-        others = "needs_java" in getattr(item, "fixturenames", ())
-        if others or ("reference" in item.name.partition("[")[2] and not missing):
+        unsure = {"needs_java", "callbacks"} & set(getattr(item, "fixturenames", ()))
+        if unsure or ("reference" in item.name.partition("[")[2] and not missing):
             item.stash[TRIES] = 3
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.timeout(600))  # its processes start by the dozen
