@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from lib.backups import Saved, load, save
 from lib.eventually import eventually
-from lib.jetstream import ALONE, ApiFailureError, JetStream
+from lib.jetstream import ALONE, SECOND, ApiFailureError, JetStream
 from lib.pool import Pool
 
 BODIES = [b"", b"x", b"abc" * 400, bytes(range(256)) * 40, b"\0" * 300_000]
@@ -67,6 +67,51 @@ def test_a_backup_comes_back_as_it_was(
                 assert found[key][sequence] == progress[key][sequence]
         assert other.publish(f"{unique}.1", "next")["seq"] == 41
         assert other.pull(unique, "C")[0][0].body.endswith(b"37")
+
+
+@pytest.mark.parametrize("target", ["reference", "pyjs"])
+@pytest.mark.parametrize(
+    ("gone", "acked", "waiting"),
+    [
+        (2, {6}, [3, 9]),  # nothing was acknowledged that moves the floor from 0
+        (10, {3, 6, 9}, []),  # all is done, and the stream goes on
+        (10, {6}, []),  # what waits for an ack is gone
+        (12, set(), []),  # so is everything
+    ],
+)
+def test_a_consumer_whose_floor_is_below_the_first_message(
+    pool: Pool, target: str, unique: str, gone: int, acked: set[int], waiting: list[int]
+) -> None:
+    """nats-server drops such a state without a word, so pyjs saves none."""
+    with JetStream.of(pool.get("pyjs", ALONE)) as one, JetStream.of(pool.get(target, ALONE)) as other:
+        one.create(unique, subjects=[f"{unique}.*"], storage="file")
+        one.consumer(unique, "C", ack_wait=600 * SECOND, filter_subject=f"{unique}.0")
+        for number in range(1, 13):
+            one.publish(f"{unique}.{number % 3}", str(number))
+        for message in one.pull(unique, "C", 3)[0]:
+            if int(message.body) in acked:
+                one.ack(message)
+        for seq in range(1, gone + 1):
+            one.call(f"STREAM.MSG.DELETE.{unique}", {"seq": seq})
+        saved = save(one, unique)
+        one.call(f"STREAM.DELETE.{unique}")
+        load(other, unique, saved)
+        info = other.consumer_info(unique, "C")
+        assert info["delivered"]["consumer_seq"] == 3
+        assert (info["num_ack_pending"], info["num_pending"]) == (len(waiting), int(gone < 12))
+        for number in range(13, 16):
+            other.publish(f"{unique}.{number % 3}", str(number))
+        # The ack wait does not end in this test: only what was not delivered comes.
+        fresh = [12, 15] if gone < 12 else [15]
+        messages, _ = other.pull(unique, "C", len(fresh))
+        assert [int(message.body) for message in messages] == fresh
+        for message in messages:
+            other.ack(message)
+        for seq in waiting:  # acks of clients that had them before
+            other.wire.pub(f"$JS.ACK.{unique}.C.1.{seq}.{seq // 3}.1.0", "+ACK")
+        eventually(lambda: other.consumer_info(unique, "C")["num_ack_pending"] == 0)
+        floor = other.consumer_info(unique, "C")["ack_floor"]
+        assert (floor["consumer_seq"], floor["stream_seq"]) == (3 + len(fresh), 15)
 
 
 def test_without_consumers_and_with_another_configuration(js: JetStream, unique: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from typing import Any
 
 from .jetstream import ApiFailureError, JetStream
@@ -12,13 +13,16 @@ Saved = tuple[dict[str, Any], bytes]  # the server's description of it (config, 
 
 def save(js: JetStream, stream: str, **request: Any) -> Saved:
     """Fetch a stream's backup. Raises ApiFailureError; AssertionError if the server gave it up."""
-    inbox = js.wire.inbox()
+    # A subscription of its own: pyjs waits for one, before it sends to a client that has one for all inboxes.
+    inbox = f"_SAVED.{random.randrange(1 << 48):012x}"
+    js.wire.sub(inbox, "saved")
     answer = js.call(f"STREAM.SNAPSHOT.{stream}", {"deliver_subject": inbox, **request})
     data = bytearray()
     while (message := js.wire.msg()).body:
         data += message.body
         if message.reply:
             js.wire.pub(message.reply)
+    js.wire.send("UNSUB saved\r\n")
     assert message.status in ("", "204"), message.status
     return answer, bytes(data)
 

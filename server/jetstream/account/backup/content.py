@@ -44,12 +44,12 @@ def read_state(entry: ArchiveEntry) -> StreamState:
         raise ArchiveError(f"{STATE} cannot be read: {error}") from error
 
 
-def consumer_entry(consumer: SavedConsumer, last: int, now: int) -> ArchiveEntry:
-    """Return a consumer's entry in the archive of a stream up to the sequence `last`.
+def consumer_entry(consumer: SavedConsumer, first: int, last: int, now: int) -> ArchiveEntry:
+    """Return a consumer's entry in the archive of a stream from the sequence `first` to `last`.
 
-    The state is cut off at `last`. now: the entry's time, ns.
+    The state is cut off at both. now: the entry's time, ns.
     """
-    state = consumer.state
+    state = _raised(consumer.state, first)
     pending = {seq: entry for seq, entry in state.pending.items() if seq <= last}
     redelivered = {str(seq): count for seq, count in state.redelivered.items() if seq <= last}
     shown: Json = {
@@ -64,6 +64,24 @@ def consumer_entry(consumer: SavedConsumer, last: int, now: int) -> ArchiveEntry
         shown["redelivered"] = redelivered
     document = {"config": consumer.config.to_json() | {"name": consumer.name}, "state": shown}
     return ArchiveEntry(CONSUMERS + consumer.name, now, body=json.dumps(document).encode())
+
+
+def _raised(state: ConsumerState, first: int) -> ConsumerState:
+    """Return a state whose ack floor is not below the messages before `first`, which are gone.
+
+    nats-server 2.15 drops a restored state with a lower floor without a word (`Update` of consumerFileStore
+    in filestore.go), and delivers again what was acknowledged. The floor becomes what its `checkAckFloor`
+    (consumer.go) would make of it: just below the lowest pending message, or what was delivered.
+    """
+    if state.ack_floor[1] + 1 >= first:
+        return state
+    number, seq = state.delivered
+    delivered = number, max(seq, first - 1)
+    pending = {seq: entry for seq, entry in state.pending.items() if seq >= first}
+    lowest = min(pending, default=0)
+    floor = (pending[lowest][0] - 1, lowest - 1) if lowest else delivered
+    redelivered = {seq: count for seq, count in state.redelivered.items() if seq >= first}
+    return ConsumerState(delivered, floor, pending, redelivered)
 
 
 def _pair(numbers: tuple[int, int], last: int) -> Json:

@@ -164,7 +164,7 @@ class BackupSender:
         now = self._host.clock.now()
         state.consumer_count = len(consumers)
         entries = [state_entry(state, now)]
-        entries += [consumer_entry(consumer, state.last_seq, now) for consumer in consumers]
+        entries += [consumer_entry(consumer, state.first_seq, state.last_seq, now) for consumer in consumers]
         yield MAGIC + b"".join(entry.encode() for entry in entries)
         store = self._stream.store
         lost = len(store.damaged())
