@@ -3,9 +3,10 @@
 `dataclasses.dataclass` looks at each field and compiles three to six methods for each class, which took a
 third of a server's start. Most of these classes have no object by then, and few are ever compared or printed.
 `dataclass` here makes the same classes from the same arguments, but sets only slots and defaults. When
-`__init__`, `__repr__`, `__eq__` or `__hash__` is first called, or the fields are first asked for,
-`dataclasses` makes it for a twin: a class with the same fields and nothing else. What it made then takes its
-place in the class, so later calls cost nothing more.
+`__repr__`, `__eq__` or `__hash__` is first called, or the fields are first asked for, `dataclasses` makes it
+for a twin: a class with the same fields and nothing else. What it made then takes its place in the class, so
+later calls cost nothing more. `__init__` is made for the second object: the fields of the first are set one
+by one, as many classes, such as those of options, never have another.
 
 Promises: fields, slots, defaults, `__post_init__`, pickling, and the errors of wrong arguments and of writing
 to a frozen object are those of `dataclasses`; so are `fields`, `replace` and `asdict`. A class may inherit
@@ -45,7 +46,9 @@ def dataclass(
         setattr(made, _DECLARED, declared)
         for name, value in _VALUES.items():
             setattr(made, name, value)
-        for name, wanted in (("__init__", True), ("__repr__", repr), ("__eq__", eq)):
+        if "__init__" not in own:
+            _make_at_second_object(made, frozen=frozen, slots=slots)
+        for name, wanted in (("__repr__", repr), ("__eq__", eq)):
             if wanted and name not in own:
                 _make_at_first_call(made, name, frozen=frozen, slots=slots)
         if frozen:
@@ -58,6 +61,17 @@ def dataclass(
         return made
 
     return decorate
+
+
+def declared(cls: type[Any]) -> dict[str, Any]:
+    """Return what each field of a class was declared with: its default, `field(...)`, or MISSING.
+
+    Unlike `dataclasses.fields` this makes nothing.
+    """
+    found: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        found |= {name: value for name, (_, value) in vars(base).get(_DECLARED, {}).items()}
+    return found
 
 
 def _declared(cls: type[Any], *, kw_only: bool) -> _Declared:
@@ -118,6 +132,48 @@ class _ValueOfTwin:
 _VALUES = {
     name: _ValueOfTwin(name) for name in ("__dataclass_fields__", "__dataclass_params__", "__match_args__")
 }
+
+
+def _make_at_second_object(cls: type[Any], *, frozen: bool, slots: bool) -> None:
+    met = False
+
+    def method(self: Any, *args: Any, **values: Any) -> None:
+        nonlocal met
+        if not met:
+            met = True
+            if _filled(self, cls, args, values):
+                return
+        made = _made(cls, "__init__", frozen=frozen, slots=slots)
+        cls.__init__ = made
+        made(self, *args, **values)
+
+    method.__name__, method.__qualname__ = "__init__", f"{cls.__qualname__}.__init__"
+    cls.__init__ = method
+
+
+def _filled(target: Any, cls: type[Any], args: tuple[Any, ...], values: dict[str, Any]) -> bool:
+    """Set the fields as `__init__` does. If arguments or defaults are wrong, set none and return False."""
+    found: dict[str, Any] = {}
+    by_place, by_name = list(reversed(args)), dict(values)
+    for name, value in declared(cls).items():
+        given = value if isinstance(value, Field) else dataclasses.field(default=value)
+        if by_place and given.init and given.kw_only is not True:
+            found[name] = by_place.pop()
+        elif name in by_name and given.init:
+            found[name] = by_name.pop(name)
+        elif given.default_factory is not MISSING:
+            found[name] = given.default_factory()
+        elif given.default is not MISSING and given.default.__class__.__hash__ is not None:
+            found[name] = given.default
+        else:
+            return False
+    if by_place or by_name:
+        return False
+    for name, value in found.items():
+        object.__setattr__(target, name, value)
+    if hasattr(cls, "__post_init__"):
+        target.__post_init__()
+    return True
 
 
 def _make_at_first_call(cls: type[Any], name: str, *, frozen: bool, slots: bool) -> None:

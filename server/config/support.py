@@ -7,9 +7,10 @@ start. When you add support for an option, delete its row. The tests read this t
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, Field
 from typing import Any, NamedTuple
 
+from ...protocol.lazy_dataclass import declared
 from .options import Options
 from .options.leafnodes import CompressionOptions
 from .tree import ConfigProblem, SourcePosition
@@ -197,7 +198,7 @@ def _set_paths(
 
 
 def _default(target: Any, name: str) -> Any:
-    for each in fields(target):
-        if each.name == name:
-            return each.default if each.default_factory is MISSING else each.default_factory()
-    raise AttributeError(name)
+    found = declared(type(target))[name]
+    if not isinstance(found, Field):
+        return found
+    return found.default if found.default_factory is MISSING else found.default_factory()

@@ -6,6 +6,7 @@ Promises:
 - `stop` leaves everything on disk.
 - An account that loses JetStream (by a reload, or a token) stops its streams and keeps its files; it gets the
   streams back with JetStream.
+- What only streams and consumers need is imported with the first one: a start does not wait for it.
 - With routes the server is one of several (`cluster`): its streams are those that are assigned to it, and
   come back when it knows which these are.
 """

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 # Seconds for which a thread waits, at most, for the busy loop after a sync. With Python's default of 5 ms the
 # answers of a commit came so late that a publisher with a window got only half of its throughput.
 _SWITCH_INTERVAL = 0.000_5
+_SOON = 0.05  # s after the start, for what no client need wait for
 
 
 class _Read(NamedTuple):
@@ -85,7 +86,7 @@ class Process:
         try:
             await self.server.start()
             collector.serve()
-            configure_allocator()
+            asyncio.get_running_loop().call_later(_SOON, configure_allocator)  # it imports ctypes
             if self.server.system is not None:
                 self.server.system.reloader = self.reload
             self._write_files()

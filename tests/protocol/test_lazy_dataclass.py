@@ -127,5 +127,46 @@ def test_a_method_is_made_once_and_only_when_called(monkeypatch: pytest.MonkeyPa
         a: int = 0
 
     assert made == []
+    assert Late(1) is not None
+    assert made == [], "the fields of the first object are set one by one"
     assert [Late().a, Late(1).a] == [0, 1]
     assert made == ["__init__"]
+
+
+@pytest.mark.parametrize(
+    ("args", "values"),
+    [((1, 2), {}), ((), {"b": 1}), ((1,), {"a": 1}), ((), {"tally": [1]}), ((1, 2, 3), {}), ((), {})],
+)
+def test_wrong_arguments_of_the_first_object_are_told_too(
+    args: tuple[int, ...], values: dict[str, int]
+) -> None:
+    @dataclass(slots=True)
+    class First:
+        a: int
+        tally: list[int] = field(default_factory=list, init=False)
+
+    with pytest.raises(TypeError, match="__init__"):
+        First(*args, **values)
+    assert First(3).tally == []
+
+
+def test_the_first_object_is_like_any_other() -> None:
+    def made() -> type[Any]:
+        @dataclass(slots=True, kw_only=True)
+        class Part:
+            a: int
+            b: list[int] = field(default_factory=list)
+            c: str = "c"
+            d: int = field(default=4, init=False)
+            e: int = 0
+
+            def __post_init__(self) -> None:
+                self.e += self.a
+
+        return Part
+
+    part = made()
+    first, second = part(a=1, c="x"), part(a=1, c="x")
+    assert first == second
+    assert dataclasses.asdict(first) == {"a": 1, "b": [], "c": "x", "d": 4, "e": 1}
+    assert first.b is not second.b

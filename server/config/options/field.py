@@ -10,10 +10,10 @@ Values in the dataclasses are normalised: durations are nanoseconds, sizes are b
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field, fields
+from dataclasses import Field, field
 from typing import Any
 
-from ....protocol.lazy_dataclass import dataclass
+from ....protocol.lazy_dataclass import dataclass, declared
 
 SECOND = 1_000_000_000
 MINUTE = 60 * SECOND
@@ -72,4 +72,8 @@ def option(
 
 def specs(cls: type[Any]) -> dict[str, OptionSpec]:
     """Return the options of a dataclass by field name, in the order of declaration."""
-    return {f.name: f.metadata[KEY] for f in fields(cls) if KEY in f.metadata}
+    return {
+        name: value.metadata[KEY]
+        for name, value in declared(cls).items()
+        if isinstance(value, Field) and KEY in value.metadata
+    }

@@ -19,7 +19,6 @@ from ...slices import SerialQueue, at_once
 from ..host import JetStreamHost
 from ..limits import JetStreamLimits
 from ..quota import Quota
-from ..streams.core import Stream
 from . import changes
 from .streams import AccountStreams
 
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from ....store.configs import AccountDirectory
     from ...accounts.account import Account
     from ..consumers.core import Consumer
+    from ..streams.core import Stream
     from .backup.restore import StreamRestore
     from .backup.staged import StagedStream
 

@@ -24,7 +24,6 @@ from ....protocol.timestamp import parse_rfc3339
 from ....store.errors import StoreError
 from ...slices import Slices, Steps, at_once, paced
 from ..consumers import lifecycle
-from ..streams.core import Stream
 from .document import read_config
 from .pending_publishes import PendingLimit, PendingPublishes
 
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from ...logging import Logger
     from ...task_executor import TaskExecutor
     from ..consumers.core import Consumer
+    from ..streams.core import Stream
     from .streams import AccountStreams
 
 SIDE_BY_SIDE = 4  # streams of an account that are read at the same time
@@ -60,6 +60,8 @@ def load(account: AccountStreams, stored: StoredConfig) -> LoadedStream:
 
     Raises ApiError, StoreError, OSError, ValueError or KeyError if the stream cannot be opened.
     """
+    from ..streams import core
+
     config = read_config(stored)
     assert stored.document is not None
     created = parse_rfc3339(stored.document["created"])
@@ -68,7 +70,7 @@ def load(account: AccountStreams, stored: StoredConfig) -> LoadedStream:
         warn(f"Stream '{account.name} > {config.name}': {stored.repaired}: rewritten from the other file")
     store = account.open_store(config.name)
     try:
-        stream: Stream[Consumer] = Stream(config, store, account.context(config.name), created)
+        stream: Stream[Consumer] = core.Stream(config, store, account.context(config.name), created)
         stream.recover(stored.document.get("sources", {}))
         consumers = lifecycle.read(stream)
         for consumer in consumers:

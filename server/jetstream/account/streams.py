@@ -22,7 +22,6 @@ from ...slices import Steps, at_once
 from ..host import JetStreamHost
 from ..limits import JetStreamLimits
 from ..streams.context import StreamContext
-from ..streams.core import Stream
 from ..streams.stream_info import stamped
 from ..streams.validation.config import checking
 from ..streams.validation.context import SubjectCheck, ValidationContext
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from ....store.stream import StreamStore
     from ...accounts.account import Account
     from ..consumers.core import Consumer
+    from ..streams.core import Stream
     from .document import ClusterMark
 
 UNLIMITED = -1
@@ -178,6 +178,8 @@ class AccountStreams:
 
         tree: the subjects as a tree, if there is one already.
         """
+        from ..streams import core
+
         if config.storage == "file":
             try:
                 yield from self.writing_document(config, created)
@@ -191,7 +193,7 @@ class AccountStreams:
             store = MemoryStream()
         if config.first_seq > 1:
             store.skip_to(config.first_seq - 1)
-        stream: Stream[Consumer] = Stream(config, store, self.context(config.name), created)
+        stream: Stream[Consumer] = core.Stream(config, store, self.context(config.name), created)
         self.streams[config.name] = stream
         self.owners.know(config.name, config.subjects, tree)
         self.reserve(config, 1)

@@ -26,13 +26,13 @@ from ....protocol.timestamp import format_rfc3339
 from ...slices import Steps, map_in_steps, paced
 from ..consumers import lifecycle
 from ..consumers.config import check_group, checking_filters
-from ..consumers.core import Consumer
 from ..consumers.info import describe, shown
 from ..consumers.start import picks_last
 from .page import LIST_LIMIT, NAMES_LIMIT, Page
 from .request import LATER, Request, Response
 
 if TYPE_CHECKING:
+    from ..consumers.core import Consumer
     from ..streams.core import Stream
 
 IDENTITY = b"Nats-Stream-Identity"

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ....protocol.api.messages import MsgDeleteRequest, MsgGetRequest, StoredMsg, response
 from ....protocol.errors import ApiError, api_error
 from ....store.errors import Damaged, NotFound
 from ....store.message import StoredMessage
 from ...slices import Steps
-from ..consumers.core import Consumer
-from ..streams.core import Stream
-from ..streams.removal import RemovalOutcome
 from .request import LATER, Request, Response
 from .stream import failed
+
+if TYPE_CHECKING:
+    from ..consumers.core import Consumer
+    from ..streams.core import Stream
+    from ..streams.removal import RemovalOutcome
 
 
 def get(request: Request) -> Response:

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ....protocol.api.messages import PageRequest, PurgeRequest, StreamInfoRequest, StreamRequest, response
 from ....protocol.errors import ApiError, api_error
 from ....protocol.subject import ANY_REST
 from ...slices import Steps, paced
 from ..account import changes
-from ..consumers.core import Consumer
 from ..streams import stream_info
-from ..streams.core import Stream
-from ..streams.removal import RemovalOutcome
 from ..streams.validation.config import check_texts
 from ..streams.validation.context import invalid
 from .page import LIST_LIMIT, NAMES_LIMIT, Page
 from .raw_json import RawJson, to_text
 from .request import LATER, Request, Response
+
+if TYPE_CHECKING:
+    from ..consumers.core import Consumer
+    from ..streams.core import Stream
+    from ..streams.removal import RemovalOutcome
 
 SUBJECTS_LIMIT = 100_000
 DELETED_LIMIT = 100_000

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from ....protocol.api.consumer import ConsumerConfig, ConsumerInfo, PriorityGroupState, SequenceInfo
 from ....protocol.limits import API_LEVEL
 from ....version import NATS_VERSION
-from .pull_delivery import PullDelivery
 
 if TYPE_CHECKING:
     from .core import Consumer
@@ -35,6 +34,8 @@ def shown(config: ConsumerConfig) -> ConsumerConfig:
 
 def describe(consumer: Consumer) -> ConsumerInfo:
     """Return the consumer's info, without the cluster's part."""
+    from .pull_delivery import PullDelivery
+
     delivery_state, config, now = consumer.delivery_state, consumer.config, consumer.clock.now()
     delivery = consumer.delivery
     paused = consumer.pause.at(now)

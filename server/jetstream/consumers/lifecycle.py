@@ -27,7 +27,6 @@ from .config import (
     is_asset_name,
     same,
 )
-from .core import Consumer
 from .info import stamped
 
 if TYPE_CHECKING:
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from ...config.options import AccountJetStream
     from ..host import JetStreamHost
     from ..streams.core import Stream
+    from .core import Consumer
     from .start import Picks
 
 NAME_LENGTH = 8
@@ -120,9 +120,11 @@ def adopt(
 
     Raises StoreError and OSError.
     """
+    from . import core
+
     if state is None and store is not None:
         state = store.load()
-    consumer = Consumer(stream, name, config, created, store)
+    consumer = core.Consumer(stream, name, config, created, store)
     stream.consumers[name] = consumer
     consumer.start(ended or (lambda one: remove(stream, one)), state, picks)
     return consumer

@@ -48,6 +48,7 @@ def machine() -> Iterator[Machine]:
     policy = Collector(machine.clock, lambda: machine.spent)
     policy.start()
     policy.serve()
+    machine.pass_time()
     try:
         yield machine
     finally:
