@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .operator import OperatorMode
     from .route import Routes
     from .system import System
+    from .websocket.listener import WebSocketListener
 
 SHUTDOWN = "Server Shutdown"
 # Seconds that clients wait for streams that open quickly, so that they hardly ever find one that is not open.
@@ -75,6 +76,7 @@ class Server:
         self.routes: Routes | None = None
         self.monitor: Monitor | None = None
         self.system: System | None = None
+        self.websocket: WebSocketListener | None = None
         self.lame_duck = False
         self._switch: asyncio.Task[None] | None = None
         self._temporary_store = embedded and not self.options.jetstream.store_dir
@@ -169,6 +171,7 @@ class Server:
             if operator is not None:
                 operator.accounts.observers.append(self.leafs.follow)
             await self.leafs.start()
+        await self._start_websocket(self.options)
         await self._start_cluster()
         await self._start_monitor()
         from .system import System
@@ -265,6 +268,18 @@ class Server:
         remotes = self.routes.remotes if self.routes is not None else ()
         return expected(remotes, configured=self.routes is not None and bool(self.routes.cluster.routes))
 
+    async def _start_websocket(self, options: Options) -> None:
+        if options.websocket is None or options.websocket.port is None:
+            return
+        from .websocket.listener import WebSocketListener
+
+        leafs = self.leafs if options.leafnodes.port is not None else None
+        accept = leafs.connection if leafs is not None else None
+        self.websocket = WebSocketListener(self.clients, self.clients.accept, accept)
+        await self.websocket.start()
+        self.clients.info.websocket_port = self.websocket.port
+        self.clients.info.own_websocket_urls = self.websocket.urls()
+
     async def _start_monitor(self) -> None:
         options = self.options
         if options.http_port is None and options.https_port is None:
@@ -288,7 +303,7 @@ class Server:
         self._running = False
         if self._ready is not None:
             self._ready.cancel()
-        await self.listener.stop_accepting()
+        await self._stop_accepting()
         if self._switch is not None:
             await asyncio.wait([self._switch])
         if self.jetstream is not None:
@@ -305,7 +320,16 @@ class Server:
         self.registry.stop()
         self.worker.stop()
         await self.listener.closed()
+        if self.websocket is not None:
+            self.websocket.close_all(SHUTDOWN)
+            await self.websocket.closed()
         self._stopped.set()
+
+    async def _stop_accepting(self) -> None:
+        """Accept no more clients."""
+        await self.listener.stop_accepting()
+        if self.websocket is not None:
+            await self.websocket.stop_accepting()
 
     async def wait(self) -> None:
         """Return when the server has stopped."""
@@ -339,6 +363,8 @@ class Server:
             urls["leafnodes"] = [self.leaf_url.replace("nats-leaf://", "nats://")]
         if self.monitor is not None:
             urls["monitoring"] = [self.monitor.url]
+        if self.websocket is not None:
+            urls["websocket"] = [self.websocket.url]
         return urls
 
     def reload(self, options: Options) -> None:
@@ -354,6 +380,8 @@ class Server:
         """
         if options.tls is not None:
             self.listener.tls_context(options.tls)
+        if self.websocket is not None and options.websocket is not None and options.websocket.tls is not None:
+            self.websocket.tls_context(options.websocket.tls)
         if self.leafs is not None and options.leafnodes.tls is not None:
             self.leafs.listener.tls_context(options.leafnodes.tls)
         if self.operator is not None:
@@ -382,7 +410,7 @@ class Server:
         self.lame_duck = True
         options = self.options
         self.log.info("Entering lame duck mode, stop accepting new clients")
-        await self.listener.stop_accepting()
+        await self._stop_accepting()
         if self.leafs is not None:
             await self.leafs.stop_accepting()
         if self.system is not None:

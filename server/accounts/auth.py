@@ -11,6 +11,7 @@ import base64
 import binascii
 import hmac
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ..config.options import AuthorizationOptions
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     from .registry import AccountRegistry
 
 STANDARD = "STANDARD"
+WEBSOCKET = "WEBSOCKET"
 LEAFNODE = "LEAFNODE"
+LEAFNODE_WS = "LEAFNODE_WS"
 
 
 class ClientCredentials(NamedTuple):
@@ -201,6 +204,22 @@ class Authenticator:
             self._nkeys[entry.nkey] = user
         else:
             self._users[entry.user] = user
+
+
+def with_overrides(options: Options) -> Options | None:
+    """Return the options by which WebSocket clients log in, None if they do so like all others.
+
+    A user, a token or a `no_auth_user` of the block for WebSocket replaces all three of everybody.
+    """
+    block = options.websocket
+    if block is None or block.port is None:
+        return None
+    own = block.authorization
+    user, password, token = ("", "", "") if own is None else (own.user, own.password, own.token)
+    if not (user or token or block.no_auth_user):
+        return None
+    authorization = replace(options.authorization, user=user, password=password, token=token)
+    return replace(options, authorization=authorization, no_auth_user=block.no_auth_user)
 
 
 def _is_system_only(options: Options, registry: AccountRegistry) -> bool:

@@ -12,7 +12,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from .. import memory
-from ..accounts.auth import Authenticator
+from ..accounts.auth import Authenticator, with_overrides
 from ..accounts.enforce_limits import close_excess
 from ..accounts.passwords import PasswordChecks
 from ..connection import ConnectionServices
@@ -55,6 +55,9 @@ class Clients(ClientContext):
         self.closed: deque[tuple[ClientConnection, str, int]] = deque(maxlen=options.max_closed_clients)
         self._gatekeeper = gatekeeper
         self.info.auth_required = self.authenticator.asks
+        overrides = with_overrides(options)
+        if overrides is not None and gatekeeper is None:
+            self.override(Authenticator(overrides, registry))
 
     def accept(self, wire: ConnectionTransport, peer: tuple[str, int]) -> ClientConnection:
         """Return a connection for a socket that was accepted from `peer`, (host, port)."""
@@ -97,6 +100,16 @@ class Clients(ClientContext):
             self.info.connect_urls = urls
             self.announce()
 
+    def set_websocket_urls(self, urls: list[str]) -> None:
+        """Set where WebSocket clients may connect to, and tell them if that has changed."""
+        if urls == self.info.websocket_urls:
+            return
+        self.info.websocket_urls = urls
+        for connection in list(self.connections.values()):
+            if connection.upgrade is not None:
+                connection.send_async_info()
+        self.flusher.flush()
+
     def lame_duck(self, other_urls: list[str]) -> None:
         """Send every client the INFO of lame duck mode, with the addresses of other servers."""
         self.info.lame_duck = True
@@ -119,10 +132,15 @@ class Clients(ClientContext):
         the new configuration from the next message on.
         """
         authenticator = self._gatekeeper or (yield from Authenticator.making(options, self.registry))
+        overrides = with_overrides(options)
+        over = None
+        if overrides is not None and self._gatekeeper is None:
+            over = yield from Authenticator.making(overrides, self.registry)
         advertised = self.options.client_advertise != options.client_advertise
         self.options = self.info.options = options
         self.buffer_budget.limit = most_buffered(options)
         self.authenticator = authenticator
+        self.override(over)
         self.info.auth_required = self.authenticator.asks
         for connection in list(self.connections.values()):
             if not connection.closed_reason:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from ...protocol.lazy_dataclass import dataclass
 from ..accounts.auth import ClientCredentials
 from ..connection import connect_info
+
+if TYPE_CHECKING:
+    from ..config.options import WebSocketOptions
 
 
 @dataclass(slots=True)
@@ -40,6 +45,17 @@ class ConnectOptions:
         """
         known, _ = connect_info.read(raw, "CONNECT", _KINDS)
         return replace(before, **known)
+
+    def with_cookies(self, cookies: Mapping[str, str], block: WebSocketOptions) -> ConnectOptions:
+        """Return this with what the cookies give that CONNECT does not; `block` has their names."""
+        names = (
+            ("jwt", block.jwt_cookie),
+            ("user", block.user_cookie),
+            ("password", block.pass_cookie),
+            ("auth_token", block.token_cookie),
+        )
+        given: dict[str, Any] = {field: cookies[name] for field, name in names if name and name in cookies}
+        return replace(self, **{key: value for key, value in given.items() if not getattr(self, key)})
 
     @property
     def credentials(self) -> ClientCredentials:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...protocol.errors import PeerError
 from ...protocol.wire import encode
-from ..accounts.auth import STANDARD, AuthResult, ClientCredentials
+from ..accounts.auth import AuthResult, ClientCredentials
 from ..connection.connect_info import new_nonce
 from ..connection.connection_part import ConnectionPart
 from .connect import ConnectOptions
@@ -43,7 +43,7 @@ class ClientHandshake(ConnectionPart["ClientPeer"]):
         """Send the first INFO, and start the time in which the client must log in."""
         connection = self._connection
         context = connection.context
-        if context.authenticator.uses_nkeys:
+        if context.authenticator_of(connection).uses_nkeys:
             self._nonce = new_nonce(context.random_bytes)
         self.send_info()
         self._ask()
@@ -52,9 +52,10 @@ class ClientHandshake(ConnectionPart["ClientPeer"]):
         """Accept only CONNECT, within the time to log in, from a client that must log in."""
         connection = self._connection
         context = connection.context
-        if context.authenticator.asks:
+        if context.authenticator_of(connection).asks:
             connection.parser.await_connect()
-            self._timer = connection.clock.call_later(context.options.auth_timeout, self._too_late)
+            timeout = context.auth_timeout_of(connection)
+            self._timer = connection.clock.call_later(timeout, self._too_late)
 
     def stop(self) -> None:
         """Cancel the timer."""
@@ -76,7 +77,12 @@ class ClientHandshake(ConnectionPart["ClientPeer"]):
         fields["max_payload"] = connection.parser.max_payload  # the limit of the user, once it is known
         if self._nonce:
             fields["nonce"] = self._nonce.decode()
-        connection.send_line(connection.context.info.render(fields))
+        context = connection.context
+        if connection.upgrade is not None:
+            required = context.authenticator_of(connection).required
+            connection.send_line(context.info.render_websocket(fields, auth_required=required))
+            return
+        connection.send_line(context.info.render(fields))
 
     def send_connect_info(self) -> None:
         """Send the INFO that follows CONNECT, with the client's account."""
@@ -98,8 +104,8 @@ class ClientHandshake(ConnectionPart["ClientPeer"]):
         connection = self._connection
         if connection.identified:
             return True
-        user = connection.context.authenticator.no_auth_user
-        if user is None:
+        user = connection.context.authenticator_of(connection).no_auth_user
+        if user is None or not self._may_connect(user):
             self._refuse()
             return False
         return self._accept(user)
@@ -113,6 +119,9 @@ class ClientHandshake(ConnectionPart["ClientPeer"]):
             connection.context.log.warning(f"{connection} - {peer_error.reason}")
             connection.close("Protocol Violation")
             return
+        block = connection.context.options.websocket
+        if connection.upgrade is not None and block is not None:
+            options = options.with_cookies(connection.upgrade.cookies, block)
         if connection.identified:
             self._subscriptions.clear()
             connection.identified = False
@@ -125,8 +134,13 @@ class ClientHandshake(ConnectionPart["ClientPeer"]):
 
     def _authenticate(self) -> AuthResult:
         connection = self._connection
-        authenticate = connection.context.authenticator.authenticate
-        return authenticate(self._credentials, self._nonce, STANDARD, connection.peer[0])
+        authenticate = connection.context.authenticator_of(connection).authenticate
+        kind = connection.connection_type
+        return authenticate(self._credentials, self._nonce, kind, connection.peer[0])
+
+    def _may_connect(self, user: User) -> bool:
+        allowed = user.connection_types
+        return allowed is None or self._connection.connection_type in allowed
 
     def _follow(self, result: AuthResult, decided: Callable[[AuthResult], None]) -> None:
         """Call `decided` with the final result, and serve nothing before."""
@@ -240,7 +254,7 @@ class ClientHandshake(ConnectionPart["ClientPeer"]):
             connection.refresh()
             before.session.recheck()
             return
-        authenticator = connection.context.authenticator
+        authenticator = connection.context.authenticator_of(connection)
         user = authenticator.find(before.label) if before.label else authenticator.no_auth_user
         if user is None or user.password != before.password:
             self._follow(self._authenticate(), lambda result: self._renew(result.user))
@@ -249,7 +263,7 @@ class ClientHandshake(ConnectionPart["ClientPeer"]):
 
     def _renew(self, user: User | None) -> None:
         connection = self._connection
-        if user is None or (user.connection_types is not None and STANDARD not in user.connection_types):
+        if user is None or not self._may_connect(user):
             connection.fail("Authorization Violation", "Authentication Expired")
             return
         if user.account is not connection.account and not self._enter(user.account):

@@ -29,6 +29,9 @@ class InfoDocument:
         self.auth_required = False
         self.lame_duck = False
         self.connect_urls: list[str] = []
+        self.websocket_port = 0
+        self.websocket_urls: list[str] = []
+        self.own_websocket_urls: list[str] = []
 
     def _address(self) -> tuple[str, int]:
         """Return the host and port in INFO where clients may connect.
@@ -45,6 +48,26 @@ class InfoDocument:
 
         client: the connection's own fields, which must include `max_payload`.
         """
+        return encode.info(self._document(client))
+
+    def render_websocket(self, client: dict[str, Any], *, auth_required: bool) -> bytes:
+        """Return the INFO line of a WebSocket client: with what holds for its listener."""
+        block = self.options.websocket
+        assert block is not None
+        document = self._document(client)
+        document |= {"host": block.host, "port": self.websocket_port}
+        for key, value in (
+            ("auth_required", auth_required),
+            ("tls_required", block.tls is not None),
+            ("tls_available", block.tls is not None),
+            ("connect_urls", self.websocket_urls),
+        ):
+            document.pop(key, None)
+            if value:
+                document[key] = value
+        return encode.info(document)
+
+    def _document(self, client: dict[str, Any]) -> dict[str, Any]:
         options, identity = self.options, self.identity
         host, port = self._address()
         document = connect_info.of_server(
@@ -70,4 +93,4 @@ class InfoDocument:
         if self.lame_duck:
             document["ldm"] = True
         document["api_lvl"] = API_LEVEL
-        return encode.info(document)
+        return document

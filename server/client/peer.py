@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from ...protocol.wire import encode
 from ...protocol.wire.client import ClientParser
+from ..accounts.auth import STANDARD, WEBSOCKET
 from ..accounts.subscription import ConnectionKind
 from ..connection import Connection, ConnectionContext
 from .connect import ConnectOptions
@@ -75,6 +76,22 @@ class ClientContext(ConnectionContext):
         self.authenticator = authenticator
         self.statistics = Statistics()
         self.events: ClientEvents | None = None
+        self._over_websocket: Authentication | None = None
+
+    def override(self, authenticator: Authentication | None) -> None:
+        """Let `authenticator` decide about WebSocket clients; None means the same as about all others."""
+        self._over_websocket = authenticator
+
+    def authenticator_of(self, connection: ClientPeer) -> Authentication:
+        """Return what decides about a client."""
+        over = self._over_websocket
+        return self.authenticator if connection.upgrade is None or over is None else over
+
+    def auth_timeout_of(self, connection: ClientPeer) -> int:
+        """Return how long a client may take to log in, in ns."""
+        block = None if connection.upgrade is None else self.options.websocket
+        own = None if block is None or block.authorization is None else block.authorization.timeout
+        return own or self.options.auth_timeout
 
 
 class ClientPeer(Connection):
@@ -103,6 +120,23 @@ class ClientPeer(Connection):
         self.parser = ClientParser(
             options.max_control_line, options.max_payload, headers=not options.no_header_support
         )
+
+    @property
+    def connection_type(self) -> str:
+        """How it is connected, as in a user's allowed_connection_types."""
+        return STANDARD if self.upgrade is None else WEBSOCKET
+
+    def client_info(self, *, share: bool = True) -> dict[str, object]:
+        """See `Connection.client_info`."""
+        info = super().client_info(share=share)
+        if share:
+            info["client_type"] = self.client_type
+        return info
+
+    @property
+    def client_type(self) -> str:
+        """How it is connected, as monitoring and events show it."""
+        return "nats" if self.upgrade is None else "websocket"
 
     def refresh(self) -> None:
         """Recompute what depends on CONNECT, permissions and account, because one of them has changed."""

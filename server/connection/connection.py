@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .context import ConnectionContext
     from .ping_timer import PingTimer
     from .secure import TLSState
+    from .upgrade import Upgrade
     from .wire import ConnectionTransport
 
 _STALL = 10_000_000  # ns that a producer waits, at most, for stalled peers
@@ -44,6 +45,7 @@ class Connection(Outbound, MessageEndpoint):
     start, last_activity: when it began, and when the peer last sent an operation, in ns.
     account: None before login.
     secure: the result of the TLS handshake; None without TLS.
+    upgrade: what the HTTP request of a WebSocket connection told; None for any other.
     closed_reason: why it was closed; "" while it is open.
     stalls: how often it was stalled because others read too slowly.
     """
@@ -75,6 +77,7 @@ class Connection(Outbound, MessageEndpoint):
         self.stalls = 0
         self.closed_reason = ""
         self.secure: TLSState | None = None
+        self.upgrade: Upgrade | None = None
         self._buffer = InputBuffer()
         self._pending_operations: list[Op] = []  # parsed, and not served yet
         self._pauses = 0  # how many calls of `pause` have no `resume` yet
@@ -436,4 +439,5 @@ class Connection(Outbound, MessageEndpoint):
         return info
 
     def __repr__(self) -> str:
-        return f"{self.peer[0]}:{self.peer[1]} - {self.tag}:{self.id}"
+        before = "" if self.upgrade is None else self.upgrade.prefix()
+        return f"{before}{self.peer[0]}:{self.peer[1]} - {self.tag}:{self.id}"

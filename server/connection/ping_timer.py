@@ -17,6 +17,7 @@ from .connection_part import ConnectionPart
 if TYPE_CHECKING:
     from ..clock import Timer
     from .context import ConnectionContext
+    from .upgrade import Upgrade
 
 _REMEASURE = 3600 * SECOND
 _JITTER = 5  # up to a fifth of the interval
@@ -27,6 +28,7 @@ class PingedConnection(Protocol):
 
     start: int
     last_activity: int
+    upgrade: Upgrade | None
 
     def send_line(self, line: bytes) -> None:
         """Queue a protocol line."""
@@ -60,7 +62,7 @@ class PingTimer(ConnectionPart[PingedConnection]):
 
     def start(self) -> None:
         """Arm the timer for the first ping; a second call arms it again."""
-        interval = self._context.options.ping_interval
+        interval = self._interval()
         self._arm(min(self._first, interval) if interval > 0 else self._first)
 
     def stop(self) -> None:
@@ -81,6 +83,13 @@ class PingTimer(ConnectionPart[PingedConnection]):
             self.rtt = max(1, self._measured - self._sent)
             self._sent = 0
 
+    def _interval(self) -> int:
+        """Return the time between pings in ns; WebSocket connections may have their own."""
+        options = self._context.options
+        if self._connection.upgrade is not None and options.websocket is not None:
+            return options.websocket.ping_interval or options.ping_interval
+        return options.ping_interval
+
     def _arm(self, delay: int) -> None:
         self.stop()
         delay += random.randrange(delay // _JITTER + 1)
@@ -90,7 +99,7 @@ class PingTimer(ConnectionPart[PingedConnection]):
         self._timer = None
         connection, context = self._connection, self._context
         options = context.options
-        interval = options.ping_interval
+        interval = self._interval()
         now = context.clock.now()
         quiet = self.always or now - connection.last_activity >= interval
         if quiet or now - self._measured >= _REMEASURE:

@@ -83,6 +83,15 @@ class SocketProtocol(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Make the connection and let it begin."""
+        wire, peer = self._take(transport)
+        connection = self._make(wire, peer)
+        self.connection = connection
+        assert self._transport is not None
+        self._transport.set_write_buffer_limits(high=connection.stall_at)
+        self._begin(connection)
+
+    def _take(self, transport: asyncio.BaseTransport) -> tuple[ConnectionTransport, tuple[str, int]]:
+        """Take the socket. Return its wire, and its peer as (host, port)."""
         # Not earlier: some loops make the protocol of a dial that fails, and never call `connection_lost`.
         self._sockets.opened(self)
         self._transport = cast("asyncio.Transport", transport)
@@ -91,10 +100,7 @@ class SocketProtocol(asyncio.Protocol):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         peer = self._transport.get_extra_info("peername") or ("", 0)
-        connection = self._make(cast("ConnectionTransport", transport), (str(peer[0]), int(peer[1])))
-        self.connection = connection
-        self._transport.set_write_buffer_limits(high=connection.stall_at)
-        self._begin(connection)
+        return cast("ConnectionTransport", transport), (str(peer[0]), int(peer[1]))
 
     def data_received(self, data: bytes) -> None:
         """Serve one read, then hold the producer back if others cannot keep up with it."""

@@ -154,7 +154,7 @@ def _document(row: _Row, request: ConnzRequest) -> Steps[dict[str, Any]]:
     document: dict[str, Any] = {
         "cid": connection.id,
         "kind": "Client",
-        "type": "nats",
+        "type": connection.client_type,
         "ip": connection.peer[0],
         "port": connection.peer[1],
         "start": format_rfc3339(connection.start),

@@ -116,11 +116,35 @@ def _blocks(server: Monitored) -> dict[str, Any]:
         "gateway": {},
         "leaf": leaf,
         "mqtt": {},
-        "websocket": {},
+        "websocket": _websocket(server),
         "jetstream": jetstream(server),
         "tls_timeout": _seconds((options.tls or TLSOptions()).timeout),
         "write_deadline": options.write_deadline,
     }
+
+
+def _websocket(server: Monitored) -> dict[str, Any]:
+    """Return the `websocket` block: what the options set of its listener."""
+    block, listener = server.options.websocket, server.websocket
+    if block is None or listener is None:
+        return {}
+    timeout = None if block.authorization is None else block.authorization.timeout
+    found = {
+        "host": block.host,
+        "port": listener.port,
+        "advertise": block.advertise,
+        "no_auth_user": block.no_auth_user,
+        "jwt_cookie": block.jwt_cookie,
+        "handshake_timeout": block.handshake_timeout,
+        "auth_timeout": _seconds(timeout or 0),
+        "no_tls": block.no_tls,
+        "tls_pinned_certs": [] if block.tls is None else block.tls.pinned_certs,
+        "same_origin": block.same_origin,
+        "allowed_origins": block.allowed_origins,
+        "compression": block.compression,
+    }
+    found = {key: value for key, value in found.items() if value}
+    return found if block.tls is None else found | certificate_end(block.tls)
 
 
 def _cluster(server: Monitored) -> dict[str, Any]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..leaf import Leafs
     from ..operator import OperatorMode
     from ..route import Routes
+    from ..websocket.listener import WebSocketListener
 
 SECOND = 1_000_000_000
 
@@ -48,6 +49,7 @@ class Monitored(MonitoredServer, Protocol):
     jetstream: JetStream | None
     leafs: Leafs | None
     routes: Routes | None
+    websocket: WebSocketListener | None
 
 
 def head(server: MonitoredServer) -> dict[str, Any]:

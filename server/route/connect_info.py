@@ -61,6 +61,7 @@ class RouteInfo:
     lnoc: bool = False
     lnocu: bool = False
     connect_urls: list[str] = field(default_factory=list)
+    ws_connect_urls: list[str] = field(default_factory=list)
     leafnode_urls: list[str] = field(default_factory=list)
     given: dict[str, Any] = field(default_factory=dict)
 

@@ -57,6 +57,7 @@ class RouteDocuments:
             "cluster_dynamic": self.dynamic,
             "domain": self.options.jetstream.domain if self._clients.jetstream else "",
             "connect_urls": [] if cluster.no_advertise else self.client_urls(),
+            "ws_connect_urls": [] if cluster.no_advertise else self._clients.own_websocket_urls,
             "ldm": self._clients.lame_duck,
             "lnoc": True,
             "lnocu": True,

@@ -312,11 +312,19 @@ class Routes(RouteContext):
         self.set_leaf_urls([url for info in known for url in info.leafnode_urls])
         if self.cluster.no_advertise:
             return
+        self._advertise_websocket(known)
         others = self.other_urls()
         if not others and not self._clients.info.connect_urls:
             return
         own = [] if self._clients.info.lame_duck else self.documents.client_urls()
         self._clients.set_connect_urls([*own, *(url for url in others if url not in own)])
+
+    def _advertise_websocket(self, known: list[RouteInfo]) -> None:
+        """Tell WebSocket clients where the servers of the cluster listen for them."""
+        others = [url for info in known if not info.ldm for url in info.ws_connect_urls]
+        clients = self._clients
+        own = [] if clients.info.lame_duck else clients.info.own_websocket_urls
+        clients.set_websocket_urls(list(dict.fromkeys([*own, *others])) if others else [])
 
     def other_urls(self) -> list[str]:
         """Return where clients may connect to other servers, [] if that is not announced."""

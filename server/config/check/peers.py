@@ -1,10 +1,10 @@
-"""Checks of the blocks for leaf nodes, routes and gateways, and of the WebSocket and MQTT listeners."""
+"""Checks of the blocks for leaf nodes, routes and gateways."""
 
 from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from ..options import LeafOptions, ListenerAuthorization, Options, PeerAuthorization, RemoteOptions
+from ..options import LeafOptions, Options, PeerAuthorization, RemoteOptions
 from ..read.context import ReadContext, suggestion
 from ..read.keys import is_public_key, is_user_seed
 
@@ -17,8 +17,6 @@ def check(options: Options, context: ReadContext) -> None:
     _duplicate_remotes(options.leafnodes, context)
     _cluster(options, context)
     _gateway(options, context)
-    _websocket(options, context)
-    _mqtt(options, context)
 
 
 def _known(options: Options, name: str) -> bool:
@@ -160,45 +158,3 @@ def _gateway(options: Options, context: ReadContext) -> None:
         context.error(
             at, "leaf nodes and gateways (both being defined) require a system account to also be configured"
         )
-
-
-def _listener_authorization(
-    options: Options, context: ReadContext, authorization: ListenerAuthorization | None, path: str
-) -> None:
-    if authorization is None:
-        return
-    at = context.positions.get(f"{path}.authorization")
-    if authorization.user and authorization.token:
-        context.error(at, f"{path}: cannot have a user/pass and a token")
-    users = options.authorization.users or any(a.users for a in options.accounts.values())
-    if users and (authorization.user or authorization.token):
-        context.error(at, f"{path} authorization: a user or token cannot be combined with users")
-
-
-def _websocket(options: Options, context: ReadContext) -> None:
-    block = options.websocket
-    if block is None or block.port is None:
-        return
-    where = context.positions
-    if block.tls is None and not block.no_tls:
-        context.error(where.get("websocket"), "websocket requires TLS configuration", "or no_tls: true")
-    if block.jwt_cookie and not (options.operator or options.trusted_keys):
-        context.error(
-            where.get("websocket.jwt_cookie"),
-            "trusted operators or trusted keys configuration is required for JWT cookie",
-        )
-    _listener_authorization(options, context, block.authorization, "websocket")
-
-
-def _mqtt(options: Options, context: ReadContext) -> None:
-    block = options.mqtt
-    if block is None or block.port is None:
-        return
-    clustered = (
-        options.cluster is not None and options.cluster.port is not None
-    ) or options.gateway is not None
-    if clustered and not options.server_name:
-        context.error(
-            context.positions.get("mqtt"), "mqtt requires server_name to be set in clustering or gateway mode"
-        )
-    _listener_authorization(options, context, block.authorization, "mqtt")

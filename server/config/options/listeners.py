@@ -35,7 +35,9 @@ class WebSocketOptions:
         "strings",
         "Accept only web pages of these origins.",
     )
-    handshake_timeout: int = option(0, "handshake_timeout", "duration", "Longest time for the upgrade.")
+    handshake_timeout: int = option(
+        0, "handshake_timeout", "duration", "Longest time for the upgrade, TLS included; 0: 10 seconds."
+    )
     compression: bool = option(False, "compression compress", "bool", "Offer compression.")
     authorization: ListenerAuthorization | None = option(
         None, "authorization authentication", "section", "Who may connect.", section=ListenerAuthorization

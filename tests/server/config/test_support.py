@@ -25,7 +25,6 @@ def test_a_plain_configuration_is_served() -> None:
     ("text", "start"),
     [
         ("\nmqtt { port: 1883 }", "2:1: mqtt: "),
-        ("websocket { port: 8080, no_tls: true }", "1:1: websocket: "),
         ("gateway { name: a, port: 7222 }", "1:1: gateway: "),
         ("syslog: true", "1:1: syslog: "),
         ("ocsp: true", "1:1: ocsp: "),

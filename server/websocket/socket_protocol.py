@@ -1,0 +1,150 @@
+"""WebSocketProtocol: the shell of one accepted socket. TLS, if any, comes first, then HTTP, then frames.
+
+Promises that the connection begins only when the request is granted, that all of that takes no longer than
+`handshake_timeout`, and that what a stranger can have this server keep until then is bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ..clock import SECOND
+from ..connection import SocketProtocol
+from .frames import FrameReader, FrameWriter
+from .request import Accepted, Refused, UpgradeRequest
+from .wire import WebSocketWire
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from ..config.options import WebSocketOptions
+    from ..connection import Connection, ConnectionContext, ConnectionTransport
+    from ..connection.secure import SecureWire
+    from ..connection.socket_protocol import Sockets
+
+PATIENCE = 10 * SECOND  # if the configuration sets no timeout
+# A compressed message may become so many times `max_payload`, but no more than the most.
+_INFLATED_PAYLOADS = 8
+_MOST_INFLATED = 64 << 20
+
+Accept = Callable[["ConnectionTransport", tuple[str, int]], "Connection"]
+
+
+def most_inflated(max_payload: int) -> int:
+    """Return how many bytes a compressed message may become."""
+    return min(_INFLATED_PAYLOADS * max_payload, _MOST_INFLATED)
+
+
+class WebSocketProtocol(SocketProtocol):
+    """One accepted socket. `clients` and `leafs` make its connection; `leafs` is None without a leaf port."""
+
+    def __init__(
+        self, context: ConnectionContext, sockets: Sockets, clients: Accept, leafs: Accept | None
+    ) -> None:
+        super().__init__(context, sockets)
+        self._clients = clients
+        self._leafs = leafs
+        self._peer = ("", 0)
+        self._wire: ConnectionTransport | None = None  # without frames
+        self._framed: WebSocketWire | None = None
+        self._request: UpgradeRequest | None = None
+
+    @property
+    def _options(self) -> WebSocketOptions:
+        options = self._context.options.websocket
+        assert options is not None
+        return options
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Wait for TLS or the request."""
+        self._wire, self._peer = self._take(transport)
+        options = self._options
+        if options.tls is not None:
+            from ..connection.secure import SecureWire
+
+            context = self._sockets.tls_context(options.tls)
+            self._wire = self._secure = SecureWire(self._wire, context, options.tls.pinned_certs)
+        self._request = UpgradeRequest(options, secure=options.tls is not None)
+        self._timer = self._context.clock.call_later(options.handshake_timeout or PATIENCE, self._too_late)
+
+    def data_received(self, data: bytes) -> None:
+        """Serve one read."""
+        secure = self._secure
+        if secure is not None:
+            data = self._decipher(secure, data)
+        framed = self._framed
+        if framed is not None:
+            if data:
+                framed.receive(data)
+        elif data and self._request is not None:
+            self._ask(self._request, data)
+        if secure is not None and secure.ended:
+            if self.connection is not None:
+                self.connection.ended()
+            else:
+                self.abort()
+
+    def close(self, reason: str) -> None:
+        """Close after sending what is queued."""
+        if self.connection is None:
+            self.abort()
+        super().close(reason)
+
+    def _ask(self, request: UpgradeRequest, data: bytes) -> None:
+        answer = request.feed(data)
+        if isinstance(answer, Refused):
+            self._refuse(answer)
+        elif answer is not None:
+            self._accept(answer)
+
+    def _refuse(self, answer: Refused) -> None:
+        assert self._wire is not None
+        self._request = None
+        self._context.log.error(f"{self._name()} - {answer.why}")
+        self._wire.write(answer.response)
+        self._wire.close()
+
+    def _accept(self, answer: Accepted) -> None:
+        wire, transport, context = self._wire, self._transport, self._context
+        assert wire is not None
+        assert transport is not None
+        self._stop_timer()
+        self._request = None
+        wire.write(answer.response)
+        accept = self._leafs if answer.leaf else self._clients
+        if accept is None:
+            context.log.error(f"{self._name()} - Not configured to accept leaf node connections")
+            wire.close()
+            return
+        most = most_inflated(context.options.max_payload) if answer.compress else 0
+        reader = FrameReader(masked=answer.masked, most_inflated=most)
+        framed = WebSocketWire(context, wire, reader, FrameWriter(compress=answer.compress))
+        connection = accept(framed, self._peer)
+        connection.upgrade = answer.upgrade
+        connection.secure = None if self._secure is None else self._secure.agreed
+        framed.attach(connection)
+        self.connection, self._framed = connection, framed
+        transport.set_write_buffer_limits(high=connection.stall_at)
+        connection.open()
+
+    def _decipher(self, secure: SecureWire, data: bytes) -> bytes:
+        from ..connection.secure import TLSHandshakeError
+
+        try:
+            return secure.feed(data)
+        except TLSHandshakeError as error:
+            self._failed(str(error))
+            return b""
+
+    def _failed(self, text: str) -> None:
+        self._context.log.error(f"{self._name()} - {self.failure}: {text}")
+        self.abort()
+
+    def _too_late(self) -> None:
+        self._timer = None
+        self._context.log.debug(f"{self._name()} - websocket handshake timeout")
+        self.abort()
+
+    def _name(self) -> str:
+        return f"{self._peer[0]}:{self._peer[1]}"
