@@ -15,7 +15,6 @@ from ...cli.command import RequestCommand
 from ...cli.connection import connect
 from ...cli.param import DURATION, PATTERN
 from ...protocol.subject import collide
-from .info import ALL
 from .listing import COLUMNS, NONE, collected, record
 
 Info = dict[str, Any]
@@ -61,15 +60,15 @@ def matching(found: list[Info], wanted: Info) -> list[Info]:
 @criteria
 @click.option("--api-level", type=int, help="That require at least this API level.")
 @click.option("-n", "--names", is_flag=True, help="Only the names.")
-@ALL
-async def find(names: bool, all_streams: bool, **wanted: Any) -> None:
-    """Find Streams by criteria; all that are given must hold."""
+@click.option("-a", "--all", is_flag=True, expose_value=False, hidden=True)  # of the group; always so here
+async def find(names: bool, **wanted: Any) -> None:
+    """Find Streams by criteria, those of buckets too; all that are given must hold."""
     async with connect() as connection:
-        found, _ = await collected(connection, everything=all_streams)
+        found, _ = await collected(connection)
     hits = matching(found, wanted)
     if names:
-        for info in hits:
-            render.show(info["config"]["name"])
+        for name in sorted(info["config"]["name"] for info in hits):
+            render.show(name)
     else:
         output.show(MATCHING.of(map(record, hits)))
 

@@ -383,4 +383,6 @@ def test_streams_of_other_services_are_shown_on_demand(cli: Cli, unique: str) ->
     assert bucket in cli.ok("stream", "ls", "--names")  # as nats: a script that saves all streams wants all
     assert bucket not in cli.ok("stream", "report")
     assert bucket in cli.ok("stream", "report", "-a")
+    assert bucket in cli.ok("stream", "find", "--empty")  # as nats: criteria say what is wanted
+    assert bucket in cli.ok("stream", "find", "-a", "--names", "--subject", f"$KV.{unique}.x").split()
     cli.ok("stream", "rm", bucket, "-f")
