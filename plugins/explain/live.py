@@ -22,6 +22,7 @@ from ...cli.proposal import in_hint
 from ...cli.user import user_info
 from ..server.poll import poll
 from . import accounts, queries
+from .account_limits import limits_of, origin_by
 from .account_origin import UNTOLD, AccountOrigin, origin_of
 from .finding import Finding
 from .hearers import subscribers
@@ -193,13 +194,19 @@ class _Inspector:
         answers = await self._ask("JSZ", request)
         if not answers:
             return None
+        details = [
+            detail
+            for answer in answers
+            if AnsweringServer.of(answer).name not in reach.cut
+            for detail in (answer.get("data") or {}).get("account_details") or []
+            if waypoint.account in (detail.get("name"), detail.get("id"))
+        ]
+        limits = limits_of(details)
+        origin = origin_by(self.reported.details.get(waypoint.account, {}), waypoint.account)
         found: dict[str, StoredStream] = {}
-        for answer in [each for each in answers if AnsweringServer.of(each).name not in reach.cut]:
-            for detail in (answer.get("data") or {}).get("account_details") or []:
-                if waypoint.account in (detail.get("name"), detail.get("id")):
-                    for stream in detail.get("stream_detail") or []:
-                        consumers = tuple(stream.get("consumer_detail") or [])
-                        found.setdefault(stream["name"], StoredStream(StreamFacts(stream), consumers))
+        for stream in [each for detail in details for each in detail.get("stream_detail") or []]:
+            facts = StreamFacts(stream, account=limits, origin=origin)
+            found.setdefault(facts.name, StoredStream(facts, tuple(stream.get("consumer_detail") or [])))
         return list(found.values())
 
     async def _leafs(self, waypoint: Waypoint) -> Reach:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..jetstream.streams.core import Stream
 
 _SYNC_INTERVAL = 120 * SECOND  # shown if none is set: nats-server's default
+_UNSIGNED = 1 << 64
 
 
 @dataclass(slots=True)
@@ -207,11 +208,13 @@ def _account(
         stream.contents.update_usage()
         yield
     detail: dict[str, Any] = {"name": account.account.display, "id": name}
+    limits = account.limits.by_tier.get("")
     detail |= {
         "memory": account.limits.memory.used,
         "storage": account.limits.files.used,
-        "reserved_memory": account.limits.memory.reserved,
-        "reserved_storage": account.limits.files.reserved,
+        # On the reference, what is reserved for an account is its limit, as an unsigned number: -1 for none.
+        "reserved_memory": 0 if limits is None else limits.max_memory % _UNSIGNED,
+        "reserved_storage": 0 if limits is None else limits.max_store % _UNSIGNED,
         "accounts": 0,
         "ha_assets": 0,
         "api": {"level": API_LEVEL, "total": account.api_total, "errors": account.api_errors},

@@ -20,6 +20,7 @@ jetstream { store_dir: "<store>", max_mem: 10MB, max_file: 10MB }
 accounts {
   SYS { users: [{ user: sys, password: p }] }
   A { users: [{ user: a, password: p }], jetstream: enabled }
+  L { jetstream { max_mem: 3000, max_file: 4000 } }
 }
 system_account: SYS
 """
@@ -186,6 +187,12 @@ def test_jsz_of_an_account_is_the_account(system: Wire, server: ServerProcess, u
     assert not bare.get("stream_detail")
     (stream,) = [each for each in full["stream_detail"] if each["name"] == unique]
     assert stream["config"]["name"] == unique
+
+
+def test_jsz_shows_the_limits_of_an_account_as_reserved(system: Wire) -> None:
+    for account, reserved in (("A", (2**64 - 1, 2**64 - 1)), ("L", (3000, 4000))):
+        data = system.request(f"$SYS.REQ.ACCOUNT.{account}.JSZ").json()["data"]
+        assert (data["reserved_memory"], data["reserved_storage"]) == reserved
 
 
 @pytest.mark.parametrize(("account", "why"), [("NOPE", "not found"), ("SYS", "not jetstream enabled")])

@@ -39,6 +39,10 @@ accounts {
     exports: [ { stream: "orders.>" } ]
     imports: [ { service: { account: B, subject: "bill.*" }, to: "orders.bill.*" } ]
   }
+  L {
+    jetstream { max_mem: 1000, max_file: 1000 }
+    users: [ { user: l, password: l } ]
+  }
   B {
     users: [ { user: bb, password: bb } ]
     exports: [ { service: "bill.>" } ]
@@ -264,6 +268,30 @@ def test_a_stream_with_little_room_keeps_what_is_small(explain: Explain, js: Jet
     assert explain(longer).at("A", longer, "stream") == [("ends", unique)]
     js.publish(subject, b"x" * 5)
     assert explain(subject).at("A", subject, "stream") == [("ends", unique)]
+
+
+@pytest.mark.parametrize("words", [("l",), ("s", "--account", "L")])
+@pytest.mark.parametrize("storage", ["file", "memory"])
+def test_the_limit_of_an_account_is_seen_by_its_users_and_by_the_system_account(
+    explain: Explain, served: ServerProcess, unique: str, words: tuple[str, ...], storage: str
+) -> None:
+    user, *flags = words
+    with JetStream.of(served, user="l", **{"pass": "l"}) as js:
+        js.create(unique, subjects=[unique], storage=storage)
+        js.publish(unique, b"x" * 400)
+        found = explain(unique, *flags, user=user)
+        assert found.at("L", unique, "stream") == [("reached", unique)]
+        js.publish(unique, b"x" * 400)
+        found = explain(unique, *flags, user=user)
+        assert found.at("L", unique, "stream") == [("possible", unique)]
+        (text,) = [each["text"] for each in found.steps if each["kind"] == "stream"]
+        kind = "max_memory" if storage == "memory" else "max_store"
+        assert f"of {'memory' if storage == 'memory' else 'storage'}: further messages are refused." in text
+        assert f"The limit is {kind} in the jetstream block of the account L, in the servers'" in text
+        used = js.state(unique)["bytes"]
+        js.publish(unique, b"x" * (1000 - used - (used // 2 - 400)))
+        assert explain(unique, *flags, user=user).at("L", unique, "stream") == [("ends", unique)]
+        js.call(f"STREAM.DELETE.{unique}")
 
 
 def test_a_stream_that_one_subject_has_filled_keeps_others(
