@@ -270,10 +270,122 @@ cdef PyObject* _shared_plan(const char* subject, Py_ssize_t size, dict shared, b
     return NULL if known == NULL or <object> known is None else known
 
 
+cdef enum:
+    _WIDE = 1024  # deliveries of wide plans after which the caller looks at the clock
+    _MOST_SEEN = 8192
+    _STAR = 42
+    _REST = 62  # >
+
+
+cdef bint _literal(const char* subject, Py_ssize_t size) noexcept nogil:
+    """Whether a subject has no empty token, and none that is a wildcard."""
+    cdef Py_ssize_t start = 0, place
+    for place in range(size + 1):
+        if place == size or subject[place] == _DOT:
+            if place == start:
+                return False
+            if place == start + 1 and (subject[start] == _STAR or subject[start] == _REST):
+                return False
+            start = place + 1
+    return True
+
+
+cdef bint _covers(tuple pattern, const char* subject, Py_ssize_t size):
+    """Whether the pattern, whose last token may be `>`, covers a literal subject."""
+    cdef Py_ssize_t start = 0, end, place, count = len(pattern)
+    cdef const char* text
+    cdef bytes wanted
+    for place in range(count):
+        wanted = pattern[place]
+        if start > size:
+            return False
+        text = PyBytes_AS_STRING(wanted)
+        if PyBytes_GET_SIZE(wanted) == 1 and text[0] == _REST and place == count - 1:
+            return True
+        end = start
+        while end < size and subject[end] != _DOT:
+            end += 1
+        if not (PyBytes_GET_SIZE(wanted) == 1 and text[0] == _STAR) and (
+            PyBytes_GET_SIZE(wanted) != end - start or memcmp(text, subject + start, end - start) != 0
+        ):
+            return False
+        start = end + 1
+    return start > size
+
+
+cdef bint _permits(tuple allow, tuple deny, const char* subject, Py_ssize_t size):
+    """Whether a literal subject is allowed, and not denied. False for any other subject."""
+    cdef tuple pattern
+    if not _literal(subject, size):
+        return False
+    if allow is not None:
+        for pattern in allow:
+            if _covers(pattern, subject, size):
+                break
+        else:
+            return False
+    for pattern in deny:
+        if _covers(pattern, subject, size):
+            return False
+    return True
+
+
+cdef tuple _inbox_receiver(bytes subject, bint headed, dict receivers, set seen, object ends, object literal):
+    """Return the only receiver of a subject without a plan; None if it needs more, or has come before."""
+    cdef const char* text = PyBytes_AS_STRING(subject)
+    cdef Py_ssize_t size = PyBytes_GET_SIZE(subject), dot = size - 1
+    cdef PyObject* known
+    cdef tuple found
+    while dot >= 0 and text[dot] != _DOT:
+        dot -= 1
+    if dot == size - 1:
+        return None
+    known = PyDict_GetItem(receivers, PyBytes_FromStringAndSize(text, dot if dot > 0 else 0))
+    if known == NULL or <object> known is None:
+        return None
+    if ends and PyBytes_FromStringAndSize(text + dot + 1, size - dot - 1) in ends:
+        return None
+    found = <tuple> <object> known
+    key = hash(subject)
+    if key in seen or (headed and not found[1].headers):
+        return None
+    if literal and PyUnicode_DecodeUTF8(text, size, "surrogateescape") in literal:
+        return None
+    if len(seen) >= _MOST_SEEN:
+        seen.clear()
+    seen.add(key)
+    return found
+
+
+cdef bytes _lead(const char* subject, Py_ssize_t size, bytes sid, bint headed):
+    """Return what precedes the tail of a message to a client."""
+    cdef Py_ssize_t sid_size = PyBytes_GET_SIZE(sid), verb = 5 if headed else 4
+    cdef bytes made = PyBytes_FromStringAndSize(NULL, verb + size + sid_size + 2)
+    cdef char* at = PyBytes_AS_STRING(made)
+    memcpy(at, b"HMSG " if headed else b"MSG ", verb)
+    memcpy(at + verb, subject, size)
+    at[verb + size] = _BLANK
+    memcpy(at + verb + size + 1, PyBytes_AS_STRING(sid), sid_size)
+    at[verb + size + sid_size + 1] = _BLANK
+    return made
+
+
+cdef inline object _queue(
+    object subscription, object queue, object append, object lead, object tail, Py_ssize_t size, list pending_flush
+):
+    """Queue one message for one target."""
+    subscription.delivered += 1
+    append(lead)
+    append(tail)
+    queue.out_bytes += size
+    if not queue.flush_pending:
+        queue.flush_pending = True
+        pending_flush.append(queue)
+
+
 def deliver_publishes(
-    dict plans not None,
-    dict shared not None,
-    bytes prefix not None,
+    tuple lookups not None,
+    tuple rules,
     Py_ssize_t kind,
     bytes traced not None,
     list pending_flush not None,
@@ -287,62 +399,85 @@ def deliver_publishes(
     tuple verbs not None,
 ):
     cdef const char* base = PyBytes_AS_STRING(data)
-    cdef Py_ssize_t end = PyBytes_GET_SIZE(data), count = 0, total = 0
-    cdef bytes verb = verbs[0], header_verb = verbs[1], subject, tail
-    cdef object plan, queue, subscription, receiver = None
+    cdef Py_ssize_t end = PyBytes_GET_SIZE(data), count = 0, total = 0, queued = 0, members
+    cdef bytes verb = verbs[0], header_verb = verbs[1], subject, tail, lead
+    cdef dict plans = lookups[0], shared = lookups[1], receivers = lookups[3]
+    cdef bytes prefix = lookups[2]
+    cdef set seen = lookups[4]
+    cdef object ends = lookups[5], literal = lookups[6]
+    cdef tuple allow = None if rules is None else rules[0], deny = () if rules is None else rules[1]
+    cdef object plan, receiver = None
     cdef PyObject* known
-    cdef tuple targets, target
+    cdef tuple targets, target, found, choice
+    cdef bint ruled = rules is not None
     cdef _Publish one
-    while count < most and len(run) < together and pos < end and _find_publish(
+    while count < most and len(run) < together and queued < _WIDE and pos < end and _find_publish(
         base, pos, end, longest, largest, verb, header_verb, &one
     ):
         if _must_be_looked_at(base + one.reply, one.reply_size):
             break
+        if ruled and not _permits(allow, deny, base + one.subject, one.subject_size):
+            break
         subject = PyBytes_FromStringAndSize(base + one.subject, one.subject_size)
+        tail = PyBytes_FromStringAndSize(base + one.tail, one.stop - one.tail)
+        if one.header_size and tail.find(traced, 0, one.stop - one.tail - 2 - one.size + one.header_size) >= 0:
+            break
         known = PyDict_GetItem(plans, subject)
         if known == NULL:
             known = _shared_plan(base + one.subject, one.subject_size, shared, prefix)
         if known == NULL:
-            break
-        plan = <object> known
-        tail = PyBytes_FromStringAndSize(base + one.tail, one.stop - one.tail)
-        if one.header_size and (
-            not plan.headers or tail.find(traced, 0, one.stop - one.tail - 2 - one.size + one.header_size) >= 0
-        ):
-            break
-        targets = plan.targets_for[kind]
-        if targets is None:
-            if not plan.simple or plan.batch_subscription is None or (run and plan.batch_subscription is not receiver):
+            found = None
+            if not run:
+                found = _inbox_receiver(subject, one.header_size > 0, receivers, seen, ends, literal)
+            if found is None:
                 break
-            receiver = plan.batch_subscription
-            run.append((
-                subject,
-                PyBytes_FromStringAndSize(base + one.reply, one.reply_size) if one.reply_size else _EMPTY,
-                one.header_size if one.header_size else _ZERO,
-                one.size,
-                tail,
-            ))
+            lead = _lead(base + one.subject, one.subject_size, found[0].sid, one.header_size > 0)
+            _queue(found[0], found[1], found[1].out.append, lead, tail, one.size, pending_flush)
             count += 1
             total += one.size
             pos = one.stop
             continue
-        if run or (plan.special and (one.reply_size or not plan.silent)):
+        plan = <object> known
+        if one.header_size and not plan.headers:
             break
-        for target in targets:
-            subscription = target[0]
-            subscription.delivered += 1
-            queue = target[1]
-            append = target[2]
-            append(target[4] if one.header_size else target[3])
-            append(tail)
-            queue.out_bytes += one.size
-            if not queue.flush_pending:
-                queue.flush_pending = True
-                pending_flush.append(queue)
+        targets = plan.targets_for[kind]
+        if targets is None:
+            if kind or not plan.simple:
+                break
+            if plan.batch_subscription is not None:
+                if run and plan.batch_subscription is not receiver:
+                    break
+                receiver = plan.batch_subscription
+                run.append((
+                    subject,
+                    PyBytes_FromStringAndSize(base + one.reply, one.reply_size) if one.reply_size else _EMPTY,
+                    one.header_size if one.header_size else _ZERO,
+                    one.size,
+                    tail,
+                ))
+                count += 1
+                total += one.size
+                pos = one.stop
+                continue
+        if run:
+            break
+        if plan.special:
+            if plan.callbacks or (plan.silent and one.reply_size):
+                break
+            queued += plan.wide
+        for target in plan.targets if targets is None else targets:
+            lead = target[4] if one.header_size else target[3]
+            _queue(target[0], target[1], target[2], lead, tail, one.size, pending_flush)
+        if targets is None:
+            for choice in plan.choices:
+                members = len(choice)
+                target = choice[0 if members == 1 else int(plan.draw() * members)]
+                lead = target[4] if one.header_size else target[3]
+                _queue(target[0], target[1], target[2], lead, tail, one.size, pending_flush)
         count += 1
         total += one.size
         pos = one.stop
-    return pos, count, total, receiver
+    return pos, count, total, queued, receiver
 
 
 cdef inline Py_ssize_t _print(char* at, uint64_t value) noexcept nogil:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from ..clock import Clock
 
 _TURN = 4_000_000  # ns for writing in one turn
+# Deliveries queued for wide plans before they are written: bounds the memory of wide fan-outs.
+_MOST_QUEUED = 1 << 16
 _STEP = 8  # destinations that are written to between two looks at the clock
 EARLY_FLUSH = (
     1 << 20
@@ -102,6 +104,7 @@ class Flusher:
 
     __slots__ = (
         "_late",
+        "_queued",
         "_scheduled",
         "_waiting",
         "at_end",
@@ -126,6 +129,7 @@ class Flusher:
         self._late: deque[OutboundQueue] = deque()  # in order; `flush_pending` stays set
         self._waiting: list[Callable[[], None]] = []
         self._scheduled = False
+        self._queued = 0  # deliveries of wide plans since the last flush
 
     def end_read(self) -> None:
         """Do what was left for the end of the read that is served. One failure must not keep the others."""
@@ -143,8 +147,15 @@ class Flusher:
             self._scheduled = True
             self.clock.soon(self._run)
 
+    def queued_wide(self, count: int) -> None:
+        """Take note of deliveries that wide plans have queued, and write them early if there are many."""
+        self._queued += count
+        if self._queued > _MOST_QUEUED:
+            self.flush()
+
     def flush(self) -> None:
         """Write to as many destinations as one turn allows, and to the rest in the next turns."""
+        self._queued = 0
         until = self.clock.now() + _TURN
         while self.pending_flush:
             batch = self.pending_flush[:]

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 Entry = tuple[str, str]  # subject, queue ("" is none)
 Lookup = SubjectTree[list[str]]  # the queues of the entries with a subject
+# Patterns, each as its tokens: what is allowed, None for everything, and what is denied.
+Rules = tuple[tuple[tuple[bytes, ...], ...] | None, tuple[tuple[bytes, ...], ...]]
+_MOST_RULES = 32  # patterns that are compared with each subject
 
 
 def _entries(subjects: Iterable[str] | None) -> tuple[Entry, ...] | None:
@@ -32,12 +35,23 @@ def _entries(subjects: Iterable[str] | None) -> tuple[Entry, ...] | None:
 def _lookup(entries: tuple[Entry, ...]) -> Lookup:
     tree: Lookup = SubjectTree()
     for subject, queue in entries:
-        tokens = subject.split(".")
-        # In a user's token it may be in the middle: it stands for all that follows.
-        if ANY_REST in tokens:
-            del tokens[tokens.index(ANY_REST) + 1 :]
-        tree.setdefault(".".join(tokens), []).append(queue)
+        tree.setdefault(".".join(_tokens(subject)), []).append(queue)
     return tree
+
+
+def _tokens(subject: str) -> list[str]:
+    """Return the tokens of a pattern. In a user's token `>` may be in the middle: it stands for the rest."""
+    tokens = subject.split(".")
+    if ANY_REST in tokens:
+        del tokens[tokens.index(ANY_REST) + 1 :]
+    return tokens
+
+
+def _patterns(entries: tuple[Entry, ...]) -> tuple[tuple[bytes, ...], ...]:
+    return tuple(
+        tuple(token.encode("utf-8", "surrogateescape") for token in _tokens(subject))
+        for subject, _ in entries
+    )
 
 
 class Permissions:
@@ -83,6 +97,13 @@ class Permissions:
 
     def __hash__(self) -> int:
         return hash(repr(self.options))
+
+    def publish_rules(self) -> Rules | None:
+        """Return the lists for publishing as patterns, None if they are too many to look at each."""
+        allow = self.publish_allow
+        if len(allow or ()) + len(self.publish_deny) > _MOST_RULES:
+            return None
+        return None if allow is None else _patterns(allow), _patterns(self.publish_deny)
 
     def may_publish(self, subject: str) -> bool:
         """Return whether the lists allow publishing to `subject`, apart from replies."""

@@ -107,7 +107,7 @@ class Plan:
     remotes: those of leafs and routes.
     groups: the queue groups.
     targets: those that every message goes to.
-    choices: of each of these, one target is served.
+    choices: of each of these, one target is served; draw says which.
     callbacks: the internal subscriptions.
     targets_for: the targets by the kind of the sender. None if they differ from message to message, or if
     messages of that kind must be looked at one by one.
@@ -128,11 +128,11 @@ class Plan:
     """
 
     __slots__ = (
-        "_draw",
         "batch_subscription",
         "callbacks",
         "choices",
         "direct",
+        "draw",
         "groups",
         "headers",
         "leafs",
@@ -156,7 +156,7 @@ class Plan:
         self.subject = subject
         self.text = text
         self.mapping = mapping
-        self._draw = draw
+        self.draw = draw
         self.request = is_request(subject)
         plain, groups = sublist.match(text)
         self.plain: tuple[Subscription, ...] = ()
@@ -192,7 +192,7 @@ class Plan:
 
     def pick(self) -> list[Target]:
         """Return the targets of one message: all of `targets`, and one of each of `choices`."""
-        draw, picked = self._draw, [*self.targets]
+        draw, picked = self.draw, [*self.targets]
         for choice in self.choices:
             count = len(choice)
             picked.append(choice[0] if count == 1 else choice[int(draw() * count)])
@@ -208,7 +208,7 @@ class Plan:
         plan.plain, plan.groups, plan.remotes = self.plain, self.groups, self.remotes
         plan.targets, plan.choices, plan.callbacks = self.targets, self.choices, self.callbacks
         plan.headers, plan.silent, plan.simple, plan.wide = self.headers, self.silent, self.simple, self.wide
-        plan.targets_for, plan.request, plan._draw = self.targets_for, self.request, self._draw
+        plan.targets_for, plan.request, plan.draw = self.targets_for, self.request, self.draw
         plan.leafs, plan.direct, plan.batch_subscription = self.leafs, self.direct, self.batch_subscription
         plan.special = self.special
         return plan
@@ -225,7 +225,7 @@ class Plan:
         plan.targets_for = (targets, targets, targets, targets)
         plan.headers, plan.simple, plan.direct = queue.headers, True, True
         plan.silent = plan.special = plan.leafs = plan.request = False
-        plan.wide, plan._draw = 0, _never
+        plan.wide, plan.draw = 0, _never
         return plan
 
     def _simplify(self) -> bool:

@@ -10,7 +10,7 @@ that space, which delivers to the same sink.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from ...protocol.subject import ANY_REST, collide, has_wildcard, is_subset, matches
@@ -19,7 +19,7 @@ from ...protocol.transform import SubjectTransform, with_placeholders, without_p
 from .ack_routes import ACKS, AckRouteCache
 from .direct_get_routes import DIRECT_GETS, DirectGetRouteCache
 from .exports import StreamExport
-from .inbox_routes import InboxRouteCache
+from .inbox_routes import InboxRouteCache, Receiver
 from .mapping import Mappings
 from .plan import Draw, Plan, is_request
 from .sublist import Sublist
@@ -33,6 +33,17 @@ _MOST_PLANNED = 1 << 16  # in all plans together: limits their memory, and what 
 _FEW_PLANS = 64
 _CLIENT = ConnectionKind.CLIENT.value
 _SHARED = (ACKS, DIRECT_GETS)
+
+# What `native.deliver_publishes` looks subjects up in.
+Lookups = tuple[
+    dict[bytes, Plan],
+    dict[bytes, Plan | None],
+    bytes,
+    dict[bytes, Receiver | None],
+    set[int],
+    Mapping[bytes, int],
+    Mapping[str, object],
+]
 
 InterestCallback = Callable[[InterestChange], None]
 
@@ -61,6 +72,8 @@ class SubjectSpace(SubscriptionOwner):
 
     plans: the cache of the hot path, from subject bytes to Plan; `plan()` fills it.
     pending_flush: the queues that the flusher writes next; the fan-out adds to it.
+    lookups: what subjects without a mapping are looked up in; `mapped_lookups`, if there are mappings, which
+        leave nothing but the plans. `routed_lookups`: for what comes from other servers.
     generation: counts the changes of interest and mappings.
     """
 
@@ -77,6 +90,10 @@ class SubjectSpace(SubscriptionOwner):
         self.generation = 0
         self._planned = 0  # subscriptions in all plans together
         self._seen: set[int] = set()  # hashes of inboxes that came once; the subjects may be long
+        inboxes = self.inbox_routes.receivers, self._seen, self.sublist.ends, self.sublist.literal
+        self.lookups: Lookups = (self.plans, self.direct_get_routes.plans, DIRECT_GETS, *inboxes)
+        self.routed_lookups: Lookups = (self.plans, {}, b".", *inboxes)
+        self.mapped_lookups: Lookups = (self.plans, {}, b".", {}, set(), {}, {})
         self._imports_at: SubjectTree[list[int]] = SubjectTree()  # indexes in imports_streams, by `local`
         self._watches: SubjectTree[dict[InterestWatch, None]] = SubjectTree()  # by subject, `>` for all
         self._last_watch = 0

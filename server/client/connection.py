@@ -22,9 +22,8 @@ from ...protocol.wire import encode
 from ...protocol.wire.ops import CONNECT, ERR, HPUB, PING, PONG, SUB, UNSUB, VIOLATION, Op
 from ...protocol.wire.violations import NOT_CONNECT
 from ..accounts.ack_routes import ACK_PUBLISH
-from ..accounts.direct_get_routes import DIRECT_GETS
 from ..accounts.fanout import RESERVED_REPLIES, TOGETHER, fan_out
-from ..accounts.plan import RESERVED, Plan
+from ..accounts.plan import RESERVED
 from ..accounts.routing import route
 from ..accounts.subscription import ConnectionKind, RoutedMessage
 from ..clock import SECOND
@@ -43,7 +42,6 @@ _FIRST_PING = 2 * SECOND
 _RAFT = b"$NRG."
 _CLIENT = ConnectionKind.CLIENT.value
 _NOTHING: Iterator[Op] = iter(())
-_NO_PLANS: dict[bytes, Plan | None] = {}
 
 
 class ClientList(Protocol):
@@ -77,6 +75,7 @@ class ClientConnection(ClientPeer):
         self._clients = clients
         self._greeted = False  # whether its first PING was answered
         self._quick = False
+        self._restricted = False
 
     # --- start and end
 
@@ -144,15 +143,15 @@ class ClientConnection(ClientPeer):
         """
         account = self.account
         assert account is not None
-        shared = account.direct_get_routes.plans if account.mappings.empty else _NO_PLANS
+        unmapped = account.mappings.empty
+        lookups = account.lookups if unmapped else account.mapped_lookups
         pos = count = size = 0
         together, go_on = TOGETHER, True
         while go_on and count < most and pos < len(data):
             run: list[Publish] = []
-            pos, some, some_bytes, receiver = deliver_publishes(
-                account.plans,
-                shared,
-                DIRECT_GETS,
+            pos, some, some_bytes, queued, receiver = deliver_publishes(
+                lookups,
+                self.client_permissions.rules,
                 _CLIENT,
                 TRACED,
                 account.pending_flush,
@@ -171,12 +170,14 @@ class ClientConnection(ClientPeer):
             if run:
                 receiver.delivered += len(run)
                 receiver.batch_callback(run)
-            elif data.startswith(ACK_PUBLISH, pos) and account.mappings.empty:
+            elif queued:
+                self._flusher.queued_wide(queued)
+            elif unmapped and not self._restricted and data.startswith(ACK_PUBLISH, pos):
                 limits = min(together, most - count), longest, largest, verbs
                 pos, acked, acked_bytes = account.ack_routes.deliver(data, pos, *limits)
                 count += acked
                 size += acked_bytes
-            if not (run or acked):
+            if not (run or acked or queued):
                 break
             go_on = pos == len(data) or not self.must_pause(_NOTHING)
             together = min(together << 1, most)  # as in `fan_out`
@@ -388,17 +389,17 @@ class ClientConnection(ClientPeer):
         if fast != self.fast:
             self.fast = fast
             self.subscriptions.changed()
-        self._quick = (
+        plain = (
             account is not None
             and self.identified
             and not options.verbose
             and not options.pedantic
-            and not self.client_permissions.restricts_publish
             and not self.context.options.trace
         )
-        self.parser.deliver = None
-        if COMPILED and self._quick and account is not None:
-            self.parser.deliver = self._deliver
+        self._restricted = self.client_permissions.restricts_publish
+        self._quick = plain and not self._restricted
+        decidable = self._quick or self.client_permissions.rules is not None
+        self.parser.deliver = self._deliver if COMPILED and plain and decidable else None
 
     def reload(self) -> None:
         """Apply the new options."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..accounts.allowed_replies import AllowedReplies
 
 if TYPE_CHECKING:
-    from ..accounts.permissions import Permissions
+    from ..accounts.permissions import Permissions, Rules
     from ..clock import Clock
 
 _MOST_DECISIONS = 512
@@ -26,6 +26,8 @@ class ClientPermissions:
     expects_replies: `expect_reply` must be called for each message with a reply that the client receives.
     filters: each delivery needs a check.
     restricts_publish: each publish needs a check.
+    rules: the permissions for publishing as few patterns, for `native.deliver_publishes`; None if there are
+        no restrictions, or too many.
     """
 
     __slots__ = (
@@ -36,11 +38,13 @@ class ClientPermissions:
         "denies",
         "expects_replies",
         "permissions",
+        "rules",
     )
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self.permissions: Permissions | None = None
+        self.rules: Rules | None = None
         self.denies = False
         self.expects_replies = False
         self._publish: dict[str, bool] = {}
@@ -60,6 +64,7 @@ class ClientPermissions:
     def set_permissions(self, permissions: Permissions | None) -> None:
         """Replace the permissions, and forget the decisions."""
         self.permissions = permissions
+        self.rules = None if permissions is None else permissions.publish_rules()
         self._publish.clear()
         self._may_receive_cache.clear()
         self.denies = False

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 _STALL = 10_000_000  # ns that a producer waits, at most, for stalled peers
 _TURN = 5_000_000  # ns after which other connections have their turn, whatever one read brought
-# Deliveries queued for wide plans in one turn before they are written: bounds the memory of wide fan-outs.
-_MOST_QUEUED = 1 << 16
 _LINGER = 20_000_000  # ns in which the unread input of a waiting connection is dropped before its close
 
 
@@ -83,7 +81,6 @@ class Connection(Outbound, MessageEndpoint):
         self._pauses = 0  # how many calls of `pause` have no `resume` yet
         self._stalled = self._paused = self._scheduled = self._over = False
         self.until = 0
-        self._queued = 0  # deliveries of wide plans since the last time that they were written early
         self._waits = 0  # how many calls of `wait` have no `proceed` yet
         self._in_part = False
 
@@ -352,10 +349,7 @@ class Connection(Outbound, MessageEndpoint):
                 self._no_responders(plan.subject, operation[2])
             return False  # hardly anything was done
         if plan.wide:
-            self._queued += plan.wide
-            if self._queued > _MOST_QUEUED:
-                self._flusher.flush()
-                self._queued = 0
+            self._flusher.queued_wide(plan.wide)
         return self.must_pause(operations)
 
     def _no_responders(self, subject: bytes, reply: bytes) -> None:

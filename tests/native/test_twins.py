@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lib.publishes import VERBS, Scan, bodies, clocks, messages, names, scans
 from pyjs import native
-from pyjs.native import deliveries, ingest, publishes, records, replies, sequences
+from pyjs.native import ingest, publishes, records, replies, sequences
 from pyjs.store.sequences import Sequences
 
 _native = pytest.importorskip("pyjs.native._native", reason="there was no compiler")
@@ -28,130 +28,6 @@ def test_a_scan_finds_what_the_plain_one_finds(arguments: Scan) -> None:
 def test_a_scan_of_any_bytes(data: bytes, verbs: tuple[bytes, bytes]) -> None:
     ops: list[Any] = []
     assert 0 <= _native.scan_publishes(data, 0, 512, 4096, 1 << 20, verbs, ops) <= len(data)
-
-
-class Receiver:
-    """A subscription and its queue, and what was queued."""
-
-    def __init__(self) -> None:
-        self.delivered = self.out_bytes = 0
-        self.flush_pending = False
-        self.out: list[bytes] = []
-
-    @property
-    def seen(self) -> tuple[int, int, bool, list[bytes]]:
-        return self.delivered, self.out_bytes, self.flush_pending, self.out
-
-
-class FakePlan(NamedTuple):
-    """What `deliver_publishes` reads of a plan."""
-
-    targets_for: tuple[tuple[Any, ...] | None]
-    headers: bool
-    special: bool
-    silent: bool
-    simple: bool
-    batch_subscription: str | None
-
-
-BATCH_SUBSCRIPTIONS = {
-    7: "one",
-    8: "other",
-}  # by the first number of a plan; 9 is a plan without targets of its own
-
-
-def deliver(function: Any, drawn: list[tuple[bytes, list[int], bool, bool, bool]], scan: Scan) -> Any:
-    """Deliver what `scan` has with plans as drawn; return the result, and what everybody got."""
-    receivers = [Receiver() for _ in range(3)]
-    plans = {}
-    for subject, numbers, headers, special, silent in drawn:
-        targets = [
-            (receivers[n % 3], receivers[n % 3], receivers[n % 3].out.append, b"M%d " % n, b"H%d " % n)
-            for n in numbers
-        ]
-        receiver = BATCH_SUBSCRIPTIONS.get(numbers[0]) if numbers else None
-        chosen = None if receiver or numbers == [9] else tuple(targets)
-        plans[subject] = FakePlan((chosen,), headers, special, silent, not (receiver and silent), receiver)
-    flush: list[Receiver] = []
-    run: list[Any] = []
-    data, pos, *limits = scan
-    shared = {subject.rpartition(b".")[2]: plan for subject, plan in plans.items()} | {b"none": None}
-    result = function(plans, shared, b"a.", 0, b"TRACE", flush, run, 3, data, pos, *limits)
-    return result, [one.seen for one in receivers], [receivers.index(one) for one in flush], run
-
-
-plans = st.lists(
-    st.tuples(
-        names,
-        st.lists(st.integers(0, 9), max_size=4),
-        st.booleans(),
-        st.sampled_from([False, False, True]),
-        st.booleans(),
-    ),
-    max_size=5,
-)
-
-
-@given(plans, scans())
-def test_deliveries_are_those_of_the_plain_function(
-    drawn: list[tuple[bytes, list[int], bool, bool, bool]], scan: Scan
-) -> None:
-    assert deliver(_native.deliver_publishes, drawn, scan) == deliver(
-        deliveries.deliver_publishes, drawn, scan
-    )
-
-
-PUBLISHES = b"PUB a 3\r\none\r\nPUB a r 3\r\ntwo\r\n"
-
-
-@pytest.mark.parametrize("function", [_native.deliver_publishes, deliveries.deliver_publishes])
-@pytest.mark.parametrize(
-    ("plan", "data", "count"),
-    [
-        ((b"a", [0, 1], True, False, False), PUBLISHES, 2),
-        ((b"b", [0], True, False, False), PUBLISHES, 0),  # no plan
-        ((b"a", [9], True, False, False), PUBLISHES, 0),  # another target for each message
-        ((b"a", [0], True, True, False), PUBLISHES, 0),
-        ((b"a", [], True, True, True), PUBLISHES, 1),  # nobody: the second one's sender is told so
-        ((b"a", [0], True, False, False), b"PUB a _R_.x 0\r\n\r\n", 0),
-        ((b"a", [0], True, False, False), b"PUB a $JS.ACK 0\r\n\r\n", 0),
-        ((b"a", [0], True, False, False), b"HPUB a 3 4\r\nN\r\nx\r\n", 1),
-        ((b"a", [0], False, False, False), b"HPUB a 3 4\r\nN\r\nx\r\n", 0),
-        ((b"a", [0], True, False, False), b"HPUB a 5 5\r\nTRACE\r\n", 0),
-        ((b"a", [0], True, False, False), b"HPUB a 4 9\r\nxxxxTRACE\r\n", 1),  # in the payload
-        ((b"a", [0], True, False, False), PUBLISHES[:-1], 1),
-        ((b"a", [7], True, True, False), PUBLISHES, 2),
-        ((b"a", [7], True, True, False), PUBLISHES * 2, 3),  # no more than fit together
-        ((b"a", [7], True, True, True), PUBLISHES, 0),  # not simple
-        ((b"a", [7], True, False, False), b"HPUB a 5 5\r\nTRACE\r\n", 0),
-    ],
-)
-def test_deliveries_end_before_what_needs_more(
-    function: Any, plan: tuple[bytes, list[int], bool, bool, bool], data: bytes, count: int
-) -> None:
-    (stop, delivered, _, receiver), receivers, _, run = deliver(
-        function, [plan], (data, 0, 512, 4096, 1 << 20, (b"PUB ", b"HPUB "))
-    )
-    read = plan[1] == [7]
-    assert (delivered, receivers[0][0]) == (count, 0 if read or not plan[1] else count)
-    assert (len(run), receiver) == ((count, "one") if read and count else (0, None))
-    assert data[stop:].startswith((b"PUB", b"HPUB")) or stop == len(data)
-
-
-@pytest.mark.parametrize("function", [_native.deliver_publishes, deliveries.deliver_publishes])
-def test_a_run_is_for_one_receiver(function: Any) -> None:
-    plans = [
-        (b"%c" % letter, [number], True, True, False)
-        for letter, number in zip(b"abc", (7, 8, 0), strict=True)
-    ]
-    plans[2] = (b"c", [0], True, False, False)
-    data = b"PUB c 0\r\n\r\nPUB a 0\r\n\r\nPUB %b 0\r\n\r\n"
-    for following in (b"b", b"c"):
-        (stop, count, _, receiver), receivers, _, run = deliver(
-            function, plans, (data % following, 0, 512, 4096, 1 << 20, (b"PUB ", b"HPUB "))
-        )
-        assert (data[:stop], count, receiver, len(run)) == (data[:22], 2, "one", 1)
-        assert receivers[0][0] == 1
 
 
 # --- publishes to a stream
@@ -374,37 +250,6 @@ def test_answers_have_their_headers_where_the_queue_takes_them(function: Any) ->
         receiver = Subscriber(b"7"), Queue(headers)
         found = function(answers, 0, 9, set(), {b"a": receiver}, set(), set())
         assert found == (3, receiver, frames % (b"x" * 12), size)
-
-
-@pytest.mark.parametrize("function", [_native.deliver_publishes, deliveries.deliver_publishes])
-@pytest.mark.parametrize(
-    ("subject", "expected"),
-    [
-        (b"a.one.x", 1),
-        (b"a.one.x.y", 1),
-        (b"a.one", 0),
-        (b"a.one.", 0),
-        (b"a.one..x", 0),
-        (b"a..x", 0),
-        (b"a.", 0),
-        (b"a.none.x", 0),
-        (b"a.two.x", 0),
-        (b"b.one.x", 0),
-        (b"b.a.one.x", 0),
-    ],
-)
-def test_subjects_share_a_plan_by_the_token_after_the_prefix(
-    function: Any, subject: bytes, expected: int
-) -> None:
-    plan = FakePlan((None,), True, False, False, True, "one")
-    shared = {b"one": plan, b"": plan, b"none": None}
-    run: list[Any] = []
-    data = b"PUB %b r 3\r\none\r\n" % subject
-    limits = 512, 4096, 1 << 20, (b"PUB ", b"HPUB ")
-    stop, count, size, receiver = function({}, shared, b"a.", 0, b"TRACE", [], run, 3, data, 0, *limits)
-    assert (stop, count, size) == ((len(data), 1, 3) if expected else (0, 0, 0))
-    assert run == ([(subject, b"r", 0, 3, b"r 3\r\none\r\n")] if expected else [])
-    assert receiver == ("one" if expected else None)
 
 
 def test_every_compiled_function_has_a_plain_twin() -> None:

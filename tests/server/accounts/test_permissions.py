@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
-from pyjs.protocol.subject import collide, has_wildcard, is_subset, matches
+from pyjs.native import deliver_publishes
+from pyjs.native.deliveries import deliver_publishes as plain_twin
+from pyjs.protocol.subject import collide, has_wildcard, is_literal, is_subset, matches
 from pyjs.server.accounts.permissions import Permissions
 from pyjs.server.config.options import PermissionsOptions
 from pyjs.server.config.options.authorization import SubjectPermission
@@ -59,3 +64,29 @@ def test_queues_in_the_lists_decide() -> None:
     assert not only.may_subscribe("c.1", "secret")
     assert only.may_receive("c.1", "open")
     assert not only.may_receive("c.1", "secret")
+
+
+tokens = st.lists(st.sampled_from(["a", "b", "*", ">", "é", ""]), min_size=1, max_size=4).map(".".join)
+
+
+@given(st.none() | st.lists(tokens, max_size=3), st.lists(tokens, max_size=3), tokens)
+def test_the_rules_decide_as_the_lists_do(allow: list[str] | None, deny: list[str], subject: str) -> None:
+    """Or not at all: what the rules do not permit is decided by the lists."""
+    permissions = made(allow, deny)
+    rules = permissions.publish_rules()
+    assert rules is not None
+    raw = subject.encode()
+    plan = SimpleNamespace(targets_for=((),), simple=True, special=False, silent=False, callbacks=(), wide=0)
+    frame = b"PUB %b 0\r\n\r\n" % raw
+    lookups: tuple[Any, ...] = {raw: plan}, {}, b".", {}, set(), {}, {}
+    limits = frame, 0, 512, 4096, 1 << 20, (b"PUB ", b"HPUB ")
+    for function in (deliver_publishes, plain_twin):
+        _, permitted, *_ = function(lookups, rules, 0, b"#", [], [], 1, *limits)
+        if is_literal(subject):
+            assert permitted == permissions.may_publish(subject)
+        else:
+            assert not permitted
+
+
+def test_many_patterns_are_no_rules() -> None:
+    assert made([f"a.{number}" for number in range(33)], []).publish_rules() is None

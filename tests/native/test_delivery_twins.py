@@ -1,0 +1,304 @@
+"""The compiled pass that delivers does what the plain one does: on any plans, permissions and bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lib.publishes import Scan, names, scans
+from pyjs.native import deliveries
+
+_native = pytest.importorskip("pyjs.native._native", reason="there was no compiler")
+
+
+class Receiver:
+    """A subscription and its queue, and what was queued."""
+
+    def __init__(self, number: int) -> None:
+        self.delivered = self.out_bytes = 0
+        self.sid = b"%d" % number
+        self.headers = number == 0
+        self.flush_pending = False
+        self.out: list[bytes] = []
+
+    @property
+    def seen(self) -> tuple[int, int, bool, list[bytes]]:
+        return self.delivered, self.out_bytes, self.flush_pending, self.out
+
+
+class FakePlan(NamedTuple):
+    """What `deliver_publishes` reads of a plan."""
+
+    targets_for: tuple[tuple[Any, ...] | None, tuple[Any, ...] | None]
+    headers: bool
+    special: bool
+    silent: bool
+    simple: bool
+    batch_subscription: str | None
+    targets: tuple[Any, ...] = ()
+    choices: tuple[tuple[Any, ...], ...] = ()
+    callbacks: tuple[str, ...] = ()
+    wide: int = 0
+    draw: Any = None
+
+    def pick(self) -> list[Any]:
+        """As `Plan.pick` does."""
+        return [
+            *self.targets,
+            *(one[0] if len(one) == 1 else one[int(self.draw() * len(one))] for one in self.choices),
+        ]
+
+
+BATCH_SUBSCRIPTIONS = {
+    7: "one",
+    8: "other",
+}  # by the first number of a plan; 9 is a plan without targets of its own
+
+
+Drawn = tuple[bytes, list[int], bool, bool, bool]
+
+
+def plan_of(drawn: Drawn, receivers: list[Receiver], draws: Iterator[float]) -> FakePlan:
+    """The first number says what kind of plan it is: see BATCH_SUBSCRIPTIONS, and the conditions below."""
+    _, numbers, headers, special, silent = drawn
+    targets = tuple(
+        (receivers[n % 3], receivers[n % 3], receivers[n % 3].out.append, b"M%d " % n, b"H%d " % n)
+        for n in numbers
+    )
+    first = numbers[0] if numbers else None
+    batch = BATCH_SUBSCRIPTIONS.get(first) if first else None
+    return FakePlan(
+        (None if batch or first in {6, 9} else targets, targets if special else None),
+        headers,
+        special,
+        silent,
+        not (batch and silent) and first != 9,
+        batch,
+        targets=targets[1:2],
+        choices=(targets[:1], targets) if first == 6 else (),
+        callbacks=("callback",) if special and first == 1 else (),
+        wide=600 if special and first == 2 else 0,
+        draw=lambda: next(draws),
+    )
+
+
+def deliver(
+    function: Any, drawn: list[Drawn], scan: Scan, rules: Any = None, kind: int = 0, others: bool = False
+) -> Any:
+    """Deliver what `scan` has with plans as drawn; return the result, and what everybody got.
+
+    others: whether some inboxes have receivers besides the usual one.
+    """
+    receivers = [Receiver(number) for number in range(3)]
+    draws = iter([0.9, 0.1, 0.5] * 100)
+    plans = {one[0]: plan_of(one, receivers, draws) for one in drawn}
+    inboxes = {b"i": (receivers[0], receivers[0]), b"j": None}
+    if others:
+        inboxes[b""] = (receivers[1], receivers[1])
+    seen = {hash(b"i.seen")}
+    flush: list[Receiver] = []
+    run: list[Any] = []
+    data, pos, *limits = scan
+    shared = {subject.rpartition(b".")[2]: plan for subject, plan in plans.items()} | {b"none": None}
+    ends, literal = ({b"end": 1}, {"i.lit": 1}) if others else ({}, {})
+    lookups = plans, shared, b"a.", inboxes, seen, ends, literal
+    result = function(lookups, rules, kind, b"TRACE", flush, run, 3, data, pos, *limits)
+    return result, [one.seen for one in receivers], [receivers.index(one) for one in flush], run, seen
+
+
+plans = st.lists(
+    st.tuples(
+        names,
+        st.lists(st.integers(0, 9), max_size=4),
+        st.booleans(),
+        st.sampled_from([False, False, True]),
+        st.booleans(),
+    ),
+    max_size=5,
+)
+
+
+patterns = st.lists(
+    st.lists(names | st.sampled_from([b"*", b">", b"a", b"i"]), min_size=1, max_size=3).map(tuple), max_size=3
+).map(tuple)
+
+
+@given(
+    plans, scans(), st.none() | st.tuples(st.none() | patterns, patterns), st.integers(0, 1), st.booleans()
+)
+def test_deliveries_are_those_of_the_plain_function(
+    drawn: list[Drawn], scan: Scan, rules: Any, kind: int, others: bool
+) -> None:
+    arguments = drawn, scan, rules, kind, others
+    assert deliver(_native.deliver_publishes, *arguments) == deliver(deliveries.deliver_publishes, *arguments)
+
+
+@pytest.mark.parametrize("function", [_native.deliver_publishes, deliveries.deliver_publishes])
+@pytest.mark.parametrize(
+    ("subject", "header", "taken"),
+    [
+        (b"i.1", b"", True),
+        (b"i.1", b"N", True),
+        (b"i.seen", b"", False),
+        (b"i.end", b"", False),
+        (b"i.lit", b"", False),
+        (b"i.", b"", False),
+        (b"i", b"", True),  # its head is empty
+        (b"x", b"N", False),  # the receiver takes no headers
+        (b"j.1", b"", False),
+        (b"k.1", b"", False),
+    ],
+)
+def test_an_inbox_needs_no_plan_until_it_comes_again(
+    function: Any, subject: bytes, header: bytes, taken: bool
+) -> None:
+    frame = b"PUB %b 1\r\nx\r\n" % subject
+    if header:
+        frame = b"HPUB %b 1 2\r\nNx\r\n" % subject
+    scan = frame * 2, 0, 512, 4096, 1 << 20, (b"PUB ", b"HPUB ")
+    (stop, count, _, _, _), receivers, _, _, seen = deliver(function, [], scan, others=True)
+    assert (stop, count, hash(subject) in seen) == (
+        (len(frame), 1, True) if taken else (0, 0, subject == b"i.seen")
+    )
+    if taken:
+        number, verb = (0, b"H" * bool(header)) if b"." in subject else (1, b"")
+        assert receivers[number][3][0] == verb + b"MSG %b %d " % (subject, number)
+
+
+@pytest.mark.parametrize("function", [_native.deliver_publishes, deliveries.deliver_publishes])
+@pytest.mark.parametrize(
+    ("allow", "deny", "subject", "permitted"),
+    [
+        (None, (), b"a.b", True),
+        ((), (), b"a.b", False),
+        (((b">",),), (), b"a.b", True),
+        (((b"a", b">"),), (), b"a.b", True),
+        (((b"a", b">"),), (), b"a.b.c", True),
+        (((b"a", b">"),), (), b"a", False),
+        (((b"a", b"*"),), (), b"a.b", True),
+        (((b"a", b"*"),), (), b"a.b.c", False),
+        (((b"a", b"*"),), (), b"a", False),
+        (((b"*", b"b"), (b"c",)), (), b"a.b", True),
+        (((b"b",), (b"a", b"b")), (), b"a.b", True),
+        (((b"a", b"bb"),), (), b"a.b", False),
+        (((b"a", b"b"),), (), b"a.bb", False),
+        (((b">",),), ((b"a", b"*"),), b"a.b", False),
+        (((b">",),), ((b"a", b"*"),), b"a.b.c", True),
+        (None, ((b">",),), b"a", False),
+        (((b">",),), (), b"a.*", False),  # these are decided elsewhere
+        (((b">",),), (), b">", False),
+        (((b">",),), (), b"a..b", False),
+        (((b">",),), (), b"a.b.", False),
+        (((b">",),), (), b".a", False),
+        (((b">",),), (), b"a.b*", True),
+    ],
+)
+def test_only_what_is_permitted_is_delivered(
+    function: Any, allow: Any, deny: Any, subject: bytes, permitted: bool
+) -> None:
+    scan = b"PUB %b 1\r\nx\r\n" % subject, 0, 512, 4096, 1 << 20, (b"PUB ", b"HPUB ")
+    result = deliver(function, [(subject, [0], True, False, False)], scan, (allow, deny))
+    assert result[0][1] == permitted
+
+
+@pytest.mark.parametrize("function", [_native.deliver_publishes, deliveries.deliver_publishes])
+def test_a_pass_ends_after_many_deliveries_of_wide_plans(function: Any) -> None:
+    scan = b"PUB a 1\r\nx\r\n" * 3, 0, 512, 4096, 1 << 20, (b"PUB ", b"HPUB ")
+    (_, count, _, queued, _), *_ = deliver(function, [(b"a", [2], True, True, False)], scan)
+    assert (count, queued) == (2, 1200)
+
+
+@pytest.mark.parametrize("function", [_native.deliver_publishes, deliveries.deliver_publishes])
+def test_one_of_each_choice_is_served(function: Any) -> None:
+    scan = b"PUB a 1\r\nx\r\n" * 3, 0, 512, 4096, 1 << 20, (b"PUB ", b"HPUB ")
+    result = deliver(function, [(b"a", [6, 1, 2], True, False, False)], scan)
+    assert [one[0] for one in result[1]] == [4, 4, 1]  # 6 is another name of the first
+    assert result[0][1] == 3
+
+
+PUBLISHES = b"PUB a 3\r\none\r\nPUB a r 3\r\ntwo\r\n"
+
+
+@pytest.mark.parametrize("function", [_native.deliver_publishes, deliveries.deliver_publishes])
+@pytest.mark.parametrize(
+    ("plan", "data", "count"),
+    [
+        ((b"a", [0, 1], True, False, False), PUBLISHES, 2),
+        ((b"b", [0], True, False, False), PUBLISHES, 0),  # no plan
+        ((b"a", [9], True, False, False), PUBLISHES, 0),  # another target for each message
+        ((b"a", [1], True, True, False), PUBLISHES, 0),  # a callback
+        ((b"a", [], True, True, True), PUBLISHES, 1),  # nobody: the second one's sender is told so
+        ((b"a", [0], True, False, False), b"PUB a _R_.x 0\r\n\r\n", 0),
+        ((b"a", [0], True, False, False), b"PUB a $JS.ACK 0\r\n\r\n", 0),
+        ((b"a", [0], True, False, False), b"HPUB a 3 4\r\nN\r\nx\r\n", 1),
+        ((b"a", [0], False, False, False), b"HPUB a 3 4\r\nN\r\nx\r\n", 0),
+        ((b"a", [0], True, False, False), b"HPUB a 5 5\r\nTRACE\r\n", 0),
+        ((b"a", [0], True, False, False), b"HPUB a 4 9\r\nxxxxTRACE\r\n", 1),  # in the payload
+        ((b"a", [0], True, False, False), PUBLISHES[:-1], 1),
+        ((b"a", [7], True, True, False), PUBLISHES, 2),
+        ((b"a", [7], True, True, False), PUBLISHES * 2, 3),  # no more than fit together
+        ((b"a", [7], True, True, True), PUBLISHES, 0),  # not simple
+        ((b"a", [7], True, False, False), b"HPUB a 5 5\r\nTRACE\r\n", 0),
+    ],
+)
+def test_deliveries_end_before_what_needs_more(
+    function: Any, plan: tuple[bytes, list[int], bool, bool, bool], data: bytes, count: int
+) -> None:
+    (stop, delivered, _, _, receiver), receivers, _, run, _ = deliver(
+        function, [plan], (data, 0, 512, 4096, 1 << 20, (b"PUB ", b"HPUB "))
+    )
+    read = plan[1] == [7]
+    assert (delivered, receivers[0][0]) == (count, 0 if read or not plan[1] else count)
+    assert (len(run), receiver) == ((count, "one") if read and count else (0, None))
+    assert data[stop:].startswith((b"PUB", b"HPUB")) or stop == len(data)
+
+
+@pytest.mark.parametrize("function", [_native.deliver_publishes, deliveries.deliver_publishes])
+def test_a_run_is_for_one_receiver(function: Any) -> None:
+    plans = [
+        (b"%c" % letter, [number], True, True, False)
+        for letter, number in zip(b"abc", (7, 8, 0), strict=True)
+    ]
+    plans[2] = (b"c", [0], True, False, False)
+    data = b"PUB c 0\r\n\r\nPUB a 0\r\n\r\nPUB %b 0\r\n\r\n"
+    for following in (b"b", b"c"):
+        (stop, count, _, _, receiver), receivers, _, run, _ = deliver(
+            function, plans, (data % following, 0, 512, 4096, 1 << 20, (b"PUB ", b"HPUB "))
+        )
+        assert (data[:stop], count, receiver, len(run)) == (data[:22], 2, "one", 1)
+        assert receivers[0][0] == 1
+
+
+@pytest.mark.parametrize("function", [_native.deliver_publishes, deliveries.deliver_publishes])
+@pytest.mark.parametrize(
+    ("subject", "expected"),
+    [
+        (b"a.one.x", 1),
+        (b"a.one.x.y", 1),
+        (b"a.one", 0),
+        (b"a.one.", 0),
+        (b"a.one..x", 0),
+        (b"a..x", 0),
+        (b"a.", 0),
+        (b"a.none.x", 0),
+        (b"a.two.x", 0),
+        (b"b.one.x", 0),
+        (b"b.a.one.x", 0),
+    ],
+)
+def test_subjects_share_a_plan_by_the_token_after_the_prefix(
+    function: Any, subject: bytes, expected: int
+) -> None:
+    plan = FakePlan((None, None), True, False, False, True, "one")
+    shared = {b"one": plan, b"": plan, b"none": None}
+    run: list[Any] = []
+    data = b"PUB %b r 3\r\none\r\n" % subject
+    limits = 512, 4096, 1 << 20, (b"PUB ", b"HPUB ")
+    lookups: tuple[Any, ...] = {}, shared, b"a.", {}, set(), {}, {}
+    stop, count, size, _, receiver = function(lookups, None, 0, b"TRACE", [], run, 3, data, 0, *limits)
+    assert (stop, count, size) == ((len(data), 1, 3) if expected else (0, 0, 0))
+    assert run == ([(subject, b"r", 0, 3, b"r 3\r\none\r\n")] if expected else [])
+    assert receiver == ("one" if expected else None)
