@@ -100,6 +100,7 @@ class Flusher:
     at_end: what is to be done before that, because of what was read.
     reader: the `id` of the connection that was served last.
     since: since when no other connection was served, in ns.
+    before: `reader` and `since` before the read that is served; None if that changed nothing.
     """
 
     __slots__ = (
@@ -108,6 +109,7 @@ class Flusher:
         "_scheduled",
         "_waiting",
         "at_end",
+        "before",
         "clock",
         "overflows",
         "pending_flush",
@@ -126,10 +128,20 @@ class Flusher:
         self.at_end: list[Callable[[], None]] = []
         self.reader = 0
         self.since = 0
+        self.before: tuple[int, int] | None = None
         self._late: deque[OutboundQueue] = deque()  # in order; `flush_pending` stays set
         self._waiting: list[Callable[[], None]] = []
         self._scheduled = False
         self._queued = 0  # deliveries of wide plans since the last flush
+
+    def begin_read(self, reader: int, now: int) -> None:
+        """Note that a connection serves what it read. reader: its `id`."""
+        if self.reader == reader:
+            self.before = None
+        else:
+            self.before = self.reader, self.since
+            self.reader, self.since = reader, now
+        self.reading = True
 
     def end_read(self) -> None:
         """Do what was left for the end of the read that is served. One failure must not keep the others."""
@@ -140,6 +152,12 @@ class Flusher:
                     callback()
                 except Exception as error:
                     self.clock.soon(partial(_fail, error))
+
+    def excuse(self) -> None:
+        """Let the read that is served not count in `since`: it is the servers' own business."""
+        if self.before is not None:
+            self.reader, self.since = self.before
+            self.before = None
 
     def schedule(self) -> None:
         """Flush in the loop's next round, unless the read that is being served does so at its end."""

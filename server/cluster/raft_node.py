@@ -1,17 +1,21 @@
 """RaftNode: this server's member of one Raft group, with its disk, its messages and its application.
 
-Promises: writes block a worker thread, never the loop, and happen one at a time. Everything proposed in one
-turn of the loop is sent, and written to the disk, together. The application gets committed entries as
-`applier` says. A proposal is answered once. After a failed write, or when the application raised, it sends
-nothing more (`failure`). When `stop` calls back, no work is left and no entry is half applied.
+Promises: writes happen one at a time, on a worker thread or, where `read_turn` and `LoopWrites` allow it, on
+the loop. Everything proposed in one turn of the loop is sent, and written to the disk, together. The
+application gets committed entries as `applier` says. A proposal is answered once. After a failed write, or
+when the application raised, it sends nothing more (`failure`). When `stop` calls back, no work is left and no
+entry is half applied.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from ...raft import (
+    AppendEntries,
+    AppendEntriesAccepted,
     BrokenLogError,
     Members,
     NotLeaderError,
@@ -21,11 +25,13 @@ from ...raft import (
     StorageAppend,
 )
 from ...store.errors import StoreError
+from ..loop_writes import SLOW, LoopWrites
 from . import raft_disk
 from .applier import Applier
 from .elections import Elections
 from .peer_status import PeerStatus
 from .proposals import Done, Outcome, ProposalLostError, Proposals
+from .read_turn import LITTLE
 
 if TYPE_CHECKING:
     from ...store.raft import RaftStore, StoredRaft
@@ -82,6 +88,8 @@ class RaftNode:
         self._applier = Applier(application, self._executor, self.proposals)
         self._next_snapshot = 0  # the tick from which a snapshot may be requested
         self._leader = ""
+        self._turn = environment.transport.turn
+        self._loop_writes = LoopWrites()
         self._scheduled = False
         self._busy_since = -1  # the tick at which the disk work under way began, -1 for none
         self._stored: StoredRaft | None = None
@@ -208,7 +216,7 @@ class RaftNode:
             done(self._refusal())
             return
         self.proposals.ask(data, done)
-        self._soon()
+        self._soon(awaited=len(self.proposals) == 1 and sum(map(len, data)) <= LITTLE)
 
     def change_members(self, members: Members) -> None:
         """Propose another configuration. Raises NotLeaderError or MembersError."""
@@ -242,20 +250,26 @@ class RaftNode:
         if node is None or message.to != self.member or self.failure:
             return
         self.peers.heard(message.source)
-        self._do(lambda: node.step(message))
+        if self._do(lambda: node.step(message)):
+            self._soon(awaited=_is_awaited(message, self.proposals))
 
-    def _do(self, action: Callable[[], None]) -> None:
+    def _do(self, action: Callable[[], None]) -> bool:
+        """Do it, and return whether the log can still be trusted. If not, this member ends."""
         try:
             action()
         except BrokenLogError as error:
             self._fail(error, "is not to be trusted")
-            return
-        self._soon()
+            return False
+        return True
 
-    def _soon(self) -> None:
+    def _soon(self, *, awaited: bool = False) -> None:
+        """Do what there is to do at the end of this turn; if somebody awaits it alone, of this read."""
         if not self._scheduled:
             self._scheduled = True
-            self._executor.soon(self._pump)
+            if awaited and self._turn.alone(self.name):
+                self._turn.soon(self._pump)
+            else:
+                self._executor.soon(self._pump)
 
     def _pump(self) -> None:
         """Send, write and apply what the core has ready."""
@@ -270,7 +284,7 @@ class RaftNode:
         if self._busy_since < 0:
             write = node.write()
             if write is not None:
-                self._write(write)
+                self._write(write, node)
             if node.outgoing:
                 self._send(node)
         self._apply(node)
@@ -301,14 +315,36 @@ class RaftNode:
 
         self._executor.work(job, finished)
 
-    def _write(self, write: StorageAppend) -> None:
+    def _write(self, write: StorageAppend, node: RawNode) -> None:
+        """Make a write durable: on a thread, or before this returns."""
+        quick = self._loop_writes.quick >= self._loop_writes.needed
+        here = quick and _is_little(write) and self._turn.alone(self.name)
+        began = perf_counter()
+
+        def job() -> None:
+            raft_disk.persist(self._store, write)
+
         def done(error: BaseException | None) -> None:
+            if perf_counter() - began <= SLOW:
+                self._loop_writes.quick += 1
+            elif _is_little(write):
+                self._loop_writes.was_slow(synced_here=here)
             if error is not None:
                 self._fail(error, "cannot write")
-            elif self.node is not None:
-                self._do(self.node.written)
+            elif self._do(node.written) and not here:
+                self._soon()
 
-        self._work(lambda: raft_disk.persist(self._store, write), done)
+        if not here:
+            self._work(job, done)
+            return
+        self._transport.flush()  # the followers write meanwhile
+        self._turn.flush()
+        failure: BaseException | None = None
+        try:
+            job()
+        except Exception as error:  # as from a thread
+            failure = error
+        done(failure)
 
     def _compact(self, node: RawNode) -> None:
         """Take a snapshot if enough was applied since the last one and nothing is under way."""
@@ -403,3 +439,16 @@ class RaftNode:
             self.ready = False
             self._listener.following()
         self._listener.failed(self.failure, restarts=self.broken or self.retry)
+
+
+def _is_little(write: StorageAppend) -> bool:
+    """Return whether a write has one little entry, as most have that somebody awaits."""
+    plain = write.state is None and write.snapshot is None
+    return plain and len(write.entries) == 1 and len(write.entries[0].data) <= LITTLE
+
+
+def _is_awaited(message: RaftMessage, proposals: Proposals) -> bool:
+    """Return whether a message belongs to the only request that is under way, and that one is little."""
+    if isinstance(message, AppendEntries):
+        return len(message.entries) == 1 and len(message.entries[0].data) <= LITTLE
+    return isinstance(message, AppendEntriesAccepted) and len(proposals) == 1

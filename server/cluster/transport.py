@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ...raft.codec import CodecError, decode, encode
 from .announce import Announce, AnnounceError, node_of
+from .read_turn import ReadTurn
 
 if TYPE_CHECKING:
     from ...raft import RaftMessage
@@ -59,11 +60,12 @@ class RaftTransport:
         executor: TaskExecutor,
         ticker: Ticker,
         *,
+        turn: ReadTurn | None = None,
         piece_bytes: int = PIECE_BYTES,
     ) -> None:
         self.node = node
+        self.turn = turn or ReadTurn(executor)
         self._pubsub = pubsub
-        self._executor = executor
         self._ticker = ticker
         self._piece_bytes = piece_bytes
         self._on_raft_message: dict[str, OnRaftMessage] = {}
@@ -128,7 +130,7 @@ class RaftTransport:
 
     def _add(self, node: str, *frames: bytes) -> None:
         if not self._waiting:
-            self._executor.soon(self._flush)
+            self.turn.soon(self.flush)
         self._waiting.setdefault(node, []).extend(frames)
 
     def _beat(self) -> None:
@@ -151,7 +153,8 @@ class RaftTransport:
             head = bytes([_APPLICATION]) + _ADDRESS.pack(self.node.encode(), len(name))
             self._dispatch(node, head + name + message)
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Send what waits for the end of the turn."""
         waiting, self._waiting = self._waiting, {}
         for node, urgent in waiting.items():
             frames = self._delayed.pop(node, []) + urgent
@@ -184,6 +187,7 @@ class RaftTransport:
 
     def _receive(self, message: Any) -> None:
         """Decode a message. Invalid ones are dropped, as a peer's mistake must not end a route."""
+        self.turn.received()
         body = bytes(message.body)
         try:
             self._take(body)

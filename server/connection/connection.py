@@ -143,9 +143,10 @@ class Connection(Outbound, MessageEndpoint):
         overflows = flusher.overflows
         began = now()
         self.until = began + _TURN
-        reader = id(self)
-        flusher.since = flusher.since if flusher.reader == reader else began
-        flusher.reader = reader
+        same = flusher.reader == id(self)  # what follows is `Flusher.begin_read`, without a call
+        flusher.before = None if same else (flusher.reader, flusher.since)
+        flusher.since = flusher.since if same else began
+        flusher.reader = id(self)
         flusher.reading = True
         try:
             while began < self.until and not (self.closed_reason or self._pauses):

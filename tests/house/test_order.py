@@ -39,6 +39,7 @@ HEIGHT = {
     "memory": 0,
     "slices": 1,
     "task_executor": 1,
+    "loop_writes": 1,
     "config": 1,
     "worker": 1,
     "identity": 2,

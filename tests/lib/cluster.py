@@ -16,6 +16,7 @@ from lib.fake_disk import FakeDisk
 from lib.streams import PendingJob
 from pyjs.protocol.identifier import name_hash
 from pyjs.raft import RaftConfig
+from pyjs.server.accounts.flusher import Flusher
 from pyjs.server.clock import SECOND
 from pyjs.server.cluster.bootstrap import BootstrapExpect
 from pyjs.server.cluster.environment import GroupEnvironment
@@ -23,6 +24,7 @@ from pyjs.server.cluster.member import RaftMember
 from pyjs.server.cluster.membership_changes import MembershipPolicy
 from pyjs.server.cluster.proposals import Outcome, ProposalError
 from pyjs.server.cluster.raft_node import RaftNode
+from pyjs.server.cluster.read_turn import ReadTurn
 from pyjs.server.cluster.ticker import Ticker
 from pyjs.server.cluster.transport import RaftTransport
 from pyjs.server.slices import Steps
@@ -65,6 +67,7 @@ class BusClient:
     def __init__(self, bus: Bus, owner: str) -> None:
         self.bus = bus
         self.owner = owner
+        self.reads: Flusher | None = None  # what is told of each message as of a read of a route
         self.subscriptions: list[tuple[str, Callable[[Any], None]]] = []
         bus.clients.append(self)
 
@@ -79,6 +82,21 @@ class BusClient:
         return self.bus.publish(self, subject, body)
 
     def take(self, subject: str, body: bytes) -> None:
+        if self.reads is not None:
+            self.read(id(self), lambda: self.hand_over(subject, body))
+        else:
+            self.hand_over(subject, body)
+
+    def read(self, connection: int, serve: Callable[[], None]) -> None:
+        """Serve something as what one read of a connection brought."""
+        reads = self.reads
+        assert reads is not None
+        reads.begin_read(connection, self.bus.clock.now())
+        serve()
+        reads.end_read()
+        reads.reading = False
+
+    def hand_over(self, subject: str, body: bytes) -> None:
         for wanted, callback in list(self.subscriptions):
             if wanted == subject:
                 callback(Note(body))
@@ -218,6 +236,7 @@ class Member:
         self.prepared = 0
         self.turn = 0  # see `ClockExecutor`
         self.rests: Callable[[], bool] = lambda: False  # see `Tally`
+        self.reads = False  # whether its groups know what a read has brought
 
     def start(self) -> Member:
         cluster = self.cluster
@@ -225,7 +244,11 @@ class Member:
         self.executor = ClockExecutor(cluster.clock, self.turn)
         self.client = BusClient(cluster.bus, self.name)
         self.ticker = Ticker(cluster.clock)
-        self.transport = RaftTransport(self.node, self.client, self.executor, self.ticker, piece_bytes=400)
+        self.client.reads = Flusher(cluster.clock) if self.reads else None
+        turn = ReadTurn(self.executor, self.client.reads)
+        self.transport = RaftTransport(
+            self.node, self.client, self.executor, self.ticker, turn=turn, piece_bytes=400
+        )
         self.transport.start()
         environment = GroupEnvironment(
             name=self.name,

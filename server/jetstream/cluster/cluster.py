@@ -21,6 +21,7 @@ from ....store.fs import Disk
 from ...cluster.announce import node_of
 from ...cluster.bootstrap import BootstrapExpect
 from ...cluster.environment import GroupEnvironment
+from ...cluster.read_turn import ReadTurn
 from ...cluster.ticker import Ticker
 from ...cluster.transport import RaftTransport
 from ..meta.effect import Effect, ServerRemoved, ServerReplaced, ServerUpdated
@@ -316,7 +317,9 @@ def _make_environment(
         node=node,
         domain=host.domain,
         path=f"{store_dir}/cluster",
-        transport=RaftTransport(node, system, host.executor, ticker),
+        transport=RaftTransport(
+            node, system, host.executor, ticker, turn=ReadTurn(host.executor, system.flusher)
+        ),
         executor=host.executor,
         ticker=ticker,
         clock=host.clock,

@@ -19,33 +19,15 @@ from typing import TYPE_CHECKING, Protocol
 
 from ....protocol.lazy_dataclass import dataclass
 from ....store.errors import StoreError
+from ...loop_writes import ALONE, SLOW, LoopWrites
 
 if TYPE_CHECKING:
     from ....store.stream import Commit, StreamStore
-    from ...clock import Clock
+    from ...loop_writes import ReadState
     from ...task_executor import Done, Job, TaskExecutor
-
-SLOW = 0.005  # seconds after which a commit on the loop would make others wait
-QUICK = 16  # commits in a row that must be quick before the loop writes again
-SURE = 1024  # the same before it syncs, at most; from 16 on, twice as many after each sync that was slow
-ALONE = 20_000_000  # ns in which no other connection has sent anything, so that the loop may wait for a sync
 
 Send = Callable[[str, bytes, bytes], object]  # subject, header, body
 Answer = tuple[bytes, bytes]  # reply subject, body
-
-
-class ReadState(Protocol):
-    """What connections read, as a commit sees it (a `Flusher`).
-
-    reading: whether what one read brought is being served.
-    at_end: what is then to be done at its end, before its answers are written.
-    since: since when no other connection was served, in ns of `clock`.
-    """
-
-    clock: Clock
-    reading: bool
-    at_end: list[Callable[[], None]]
-    since: int
 
 
 class AckQueue(Protocol):
@@ -120,8 +102,7 @@ class GroupCommit:
         "_executor",
         "_failed",
         "_finished",
-        "_needed",
-        "_quick",
+        "_loop_writes",
         "_reads",
         "_running",
         "_send",
@@ -156,8 +137,7 @@ class GroupCommit:
         self._finished: list[tuple[_Batch, BaseException | None]] = []  # written out, not answered yet
         self._closed = False
         self._began = 0.0  # when the running commit began, by `perf_counter`
-        self._quick = 0  # how many commits in a row were quick; after a slow one it starts below 0
-        self._needed = QUICK  # how many it must be before the loop syncs
+        self._loop_writes = LoopWrites()
         self.answers: list[Answer] = []
         self.republish: list[tuple[str, bytes, bytes]] = []
         self.idle = True
@@ -211,8 +191,9 @@ class GroupCommit:
             return
         self._running = batch
         self._began = perf_counter()
-        prompt = batch.commit.prompt and self._quick >= 0
-        if prompt or (alone and batch.commit.little and self._quick >= self._needed):
+        writes = self._loop_writes
+        prompt = batch.commit.prompt and writes.quick >= 0
+        if prompt or (alone and batch.commit.little and writes.quick >= writes.needed):
             self._run_here(batch.commit)
         else:
             batch.job = self._executor.work(batch.commit.run, self._done)
@@ -232,11 +213,9 @@ class GroupCommit:
         self._running = None
         assert batch.commit is not None
         if perf_counter() - self._began <= SLOW:
-            self._quick += 1
-        elif batch.commit.little:  # a larger one may take long on any disk
-            self._quick = -QUICK
-            if batch.job is None and not batch.commit.prompt:
-                self._needed = min(2 * self._needed, SURE)
+            self._loop_writes.quick += 1
+        elif batch.commit.little:
+            self._loop_writes.was_slow(synced_here=batch.job is None and not batch.commit.prompt)
         try:
             self._store.finish(batch.commit)
             if error is None:

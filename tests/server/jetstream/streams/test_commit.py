@@ -12,6 +12,7 @@ import pytest
 from lib.fake_clock import FakeClock
 from lib.fake_disk import FakeDisk
 from lib.streams import HandRunner, JetStreamFixture, Spy
+from pyjs.server import loop_writes
 from pyjs.server.accounts.flusher import Flusher
 from pyjs.server.jetstream.streams import commit
 from pyjs.server.jetstream.streams.commit import GroupCommit
@@ -116,19 +117,19 @@ def test_a_disk_that_makes_the_loop_wait_gets_its_writes_from_a_thread(
     fixture, _ = lazy
     spy = Spy(fixture.account, "ack")
     fixture.runner.paused = False
-    takes(monkeypatch, 2 * commit.SLOW)
+    takes(monkeypatch, 2 * loop_writes.SLOW)
     publish(fixture, "s", "ack")
     takes(monkeypatch, 0.0)
-    for _ in range(commit.QUICK):
+    for _ in range(loop_writes.QUICK):
         publish(fixture, "s", "ack")
     fixture.runner.paused = True
     publish(fixture, "s", "ack")
-    assert (fixture.runner.jobs, len(spy.bodies)) == ([], commit.QUICK + 2)
-    takes(monkeypatch, 2 * commit.SLOW)
+    assert (fixture.runner.jobs, len(spy.bodies)) == ([], loop_writes.QUICK + 2)
+    takes(monkeypatch, 2 * loop_writes.SLOW)
     publish(fixture, "s", "ack")
     for _ in range(2):
         publish(fixture, "s", "ack")
-    assert (len(fixture.runner.jobs), len(spy.bodies)) == (1, commit.QUICK + 3)
+    assert (len(fixture.runner.jobs), len(spy.bodies)) == (1, loop_writes.QUICK + 3)
 
 
 def read(fixture: JetStreamFixture, *replies: str) -> None:
@@ -147,7 +148,7 @@ def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[JetStream
     takes(monkeypatch, 0.0)
     fixture = JetStreamFixture(str(tmp_path), fs=FakeDisk())
     fixture.stream(subjects=["s"], storage="file")
-    for _ in range(commit.QUICK):
+    for _ in range(loop_writes.QUICK):
         publish(fixture, "s", "")
     fixture.runner.paused = True
     yield fixture
@@ -170,7 +171,7 @@ def test_a_publish_of_the_only_connection_is_synced_and_answered_at_the_end_of_i
 def test_a_sync_runs_on_a_thread_while_another_connection_sends(quick: JetStreamFixture) -> None:
     spy = Spy(quick.account, "ack")
     quick.account.flusher.since = quick.clock.now()
-    quick.clock.advance(commit.ALONE - 1)
+    quick.clock.advance(loop_writes.ALONE - 1)
     read(quick, "ack")
     assert (len(quick.runner.jobs), spy.bodies) == (1, [])
     quick.runner.release()
@@ -191,11 +192,11 @@ def test_a_slow_sync_sends_the_next_ones_to_a_thread(
     quick: JetStreamFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spy = Spy(quick.account, "ack")
-    takes(monkeypatch, 2 * commit.SLOW)
+    takes(monkeypatch, 2 * loop_writes.SLOW)
     read(quick, "ack")
     assert (quick.runner.jobs, len(spy.bodies)) == ([], 1)
     takes(monkeypatch, 0.0)
-    for _ in range(3 * commit.QUICK):
+    for _ in range(3 * loop_writes.QUICK):
         read(quick, "ack")
         assert len(quick.runner.jobs) == 1
         quick.runner.release()
