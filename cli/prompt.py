@@ -20,6 +20,7 @@ import click
 from . import flags, proposal
 from .errors import PROGRAM, CliError, InterruptedRunError, NotFoundError, UsageError, close_matches
 from .loop import need_loop
+from .output.terminal import styled
 
 T = TypeVar("T")
 HELP_KEY = "?"
@@ -258,11 +259,8 @@ def _note_answer(flag: str, answer: str) -> None:
 
 
 def _echo_answer(message: str, answer: str) -> None:
-    if os.environ.get("NO_COLOR"):
-        click.echo(f"? {message} {answer}".rstrip())
-        return
-    mark = click.style("?", fg="green", bold=True)
-    click.echo(f"{mark} {click.style(message, bold=True)} {click.style(answer, fg='cyan')}".rstrip())
+    asked = message if os.environ.get("NO_COLOR") else click.style(message, bold=True)
+    click.echo(f"{styled('?', 'green', bold=True)} {asked} {styled(answer, 'cyan')}".rstrip())
 
 
 @cache

@@ -37,13 +37,17 @@ class Shape:
 
 @dataclass()
 class OutputChoice:
-    """What the user chose: a format or a template, and how a watch goes on."""
+    """What the user chose: a format or a template, and how a watch goes on.
+
+    wide: the flag that shows every column of a table; empty if the command has none.
+    """
 
     format: str = ""
     template: str = ""
     json: bool = False
     watch: int = 0  # nanoseconds between two looks; 0: look once
     screen: Screen | None = None  # of a watch
+    wide: str = ""
     shape: Shape = field(default_factory=Shape)
 
 

@@ -19,7 +19,8 @@ from .. import words
 
 Record = Mapping[str, Any]
 
-MIDDLE, END, WHOLE = "middle", "end", "whole"  # where a cell is shortened when there is no room
+# Where a cell is shortened when there is no room; EACH: each of the names that it lists, in its middle.
+MIDDLE, END, EACH, WHOLE = "middle", "end", "each", "whole"
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ BYTES = Kind({"type": "integer", "description": "bytes"}, words.size)
 SPAN = Kind({"type": "integer", "description": "nanoseconds; -1 is never"}, words.span)
 TIME = Kind({"type": "string", "description": "RFC 3339; empty is never"}, _moment)
 FLAG = Kind({"type": "boolean"}, _yes)
-LIST = Kind({"type": "array", "items": {"type": "string"}}, _listed, END)
+LIST = Kind({"type": "array", "items": {"type": "string"}}, _listed, EACH)
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class Column:
     silent: cells that say nothing: a column with nothing else gives way first when there is no room.
     nullable: whether a record may have no value, which is null in JSON.
     same: a column with the same cell in each row says nothing either, as the cluster of all servers.
-    main: what the table is looked at for: it is shortened after all others, and others go before it.
+    main: what the table is looked at for: it is shortened after all others.
     """
 
     field: str
@@ -111,6 +112,8 @@ class Table:
     title: what stands above it; `Table.of` may say it more exactly.
     key: the field that `-o name` prints.
     empty: what is said instead of a table without rows; None: the table is drawn without them.
+    spare: the fields that people need least, in the order in which they go when there is no room. The others
+        go after these, from the right.
     """
 
     name: str
@@ -118,6 +121,7 @@ class Table:
     columns: tuple[Column, ...]
     key: str = "name"
     empty: str | None = None
+    spare: tuple[str, ...] = ()
 
     def of(
         self,
@@ -174,26 +178,29 @@ class FilledTable:
         if body is None:
             body = [[column.cell(record, raw=self.raw) for column in columns] for record in self.records]
         last = [self.footer.get(column.field, "") for column in columns] if self.footer else []
-        grid = Grid(
-            self.title, list(columns), [column.title for column in columns], [list(row) for row in body], last
-        )
+        headings = [column.title for column in columns]
+        grid = Grid(self.title, list(columns), headings, [list(row) for row in body], last, self.table.spare)
         shown = [
             index
             for index, column in enumerate(columns)
-            if wide or not (column.wide or (column.optional and grid.says_nothing(index)))
+            if wide or not (column.wide or (column.optional and grid.is_empty(index)))
         ]
         return grid.only(shown)
 
 
 @dataclass(frozen=True)
 class Grid:
-    """The texts of a table: a heading for each column, rows of cells, and a last row that is set off."""
+    """The texts of a table: a heading for each column, rows of cells, and a last row that is set off.
+
+    spare: the fields of the columns that go first when there is no room.
+    """
 
     title: str
     columns: list[Column]
     headings: list[str]
     rows: list[list[str]]
     footer: list[str] = field(default_factory=list)
+    spare: tuple[str, ...] = ()
 
     def only(self, indexes: Sequence[int]) -> Grid:
         """Return the same with these columns only."""
@@ -207,8 +214,13 @@ class Grid:
 
     def says_nothing(self, index: int) -> bool:
         """Return whether a column has nothing to say in any row."""
-        column, cells = self.columns[index], {row[index] for row in self.rows}
-        return cells <= {"", *column.silent} or (column.same and len(cells) == 1)
+        return self.is_empty(index) or (
+            self.columns[index].same and len({row[index] for row in self.rows}) == 1
+        )
+
+    def is_empty(self, index: int) -> bool:
+        """Return whether no row of a column has a value other than its silent ones."""
+        return {row[index] for row in self.rows} <= {"", *self.columns[index].silent}
 
 
 def plain(

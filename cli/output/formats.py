@@ -15,8 +15,8 @@ from typing import Any
 
 from .. import words
 from ..errors import UsageError
+from .cells import clean
 from .columns import FilledTable, Grid
-from .layout import clean
 
 TABLE, WIDE, JSON, NDJSON, YAML, CSV, MD, NAME = (
     "table",

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..errors import CliError, UsageError
 from . import terminal
-from .layout import clean
+from .cells import clean
 from .plot import LEAST_ROWS, plot
 from .watch import resized
 

@@ -49,11 +49,13 @@ def _decorator(shape: Shape, *, watch: bool) -> Callable[[Callable[..., Any]], C
     def decorate(callback: Callable[..., Any]) -> Callable[..., Any]:
         params = getattr(callback, "__click_params__", [])
         taken = {text for param in params for text in (*param.opts, *param.secondary_opts)}
+        spellings = [] if "--output" in taken else _free(taken, "-o", "--output")
+        wide = f"{spellings[0]} wide" if spellings else ""
 
         @functools.wraps(callback)
         def run(**given: Any) -> Any:
             choice = chosen()
-            choice.shape = shape
+            choice.shape, choice.wide = shape, wide
             return _watched(callback, choice, given) if choice.watch else callback(**given)
 
         setattr(run, _ATTRIBUTE, shape)

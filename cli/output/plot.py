@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from .layout import shortened
+from .cells import shortened
 
 EIGHTHS = " ▁▂▃▄▅▆▇█"
 LABEL = 10  # columns for the scale on the left

@@ -9,11 +9,10 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import click
-
 from ..errors import CliError, warn
 from ..flags import session
-from . import formats, layout, terminal
+from . import folding, formats, layout, terminal
+from .cells import clean
 from .choice import OutputChoice, chosen
 from .columns import FilledTable, Grid
 
@@ -68,12 +67,12 @@ def show(
     elif choice.format == formats.CSV:
         _write(formats.as_csv(fields, main.values()))
     elif choice.format == formats.NAME:
-        names = (layout.clean(str(each.get(main.table.key, ""))) for each in main.values())
+        names = (clean(str(each.get(main.table.key, ""))) for each in main.values())
         _write_lines(name for name in names if name)  # a step of an explanation may have none
     elif choice.format == formats.MD:
         _write("\n\n".join(formats.as_markdown(each.texts(wide=True)) for each in tables if _is_drawn(each)))
     elif text:
-        _write(text)
+        _write(folding.folded(text))
     else:
         _draw(tables, choice, before, after, aside)
 
@@ -125,7 +124,7 @@ def show_page(
     elif choice.format == formats.CSV:
         _write(formats.as_csv(("field", "value"), pairs))
     elif choice.format == formats.NAME:
-        _write_lines(layout.clean(each) for each in ([name] if isinstance(name, str) else name))
+        _write_lines(clean(each) for each in ([name] if isinstance(name, str) else name))
     elif choice.format == formats.MD or (not choice.format and os.environ.get("LLMFORMAT") == "1"):
         rows = [[str(each["field"]), formats.as_json(each["value"])] for each in pairs]
         title = name if isinstance(name, str) else ""
@@ -163,18 +162,18 @@ def drawn(grid: Grid, *, form: str = "") -> str:
         return formats.as_markdown(grid)
     if by_default:
         rows = [grid.headings, *grid.rows, *([grid.footer] if grid.footer else [])]
-        cells = [[layout.clean(cell) for cell in row] for row in rows]
+        cells = [[clean(cell) for cell in row] for row in rows]
         text = formats.separated(cells, "\t" if by_default == "tsv" else ",")
-        return f"{layout.clean(grid.title)}\n{text}" if grid.title else text
+        return f"{clean(grid.title)}\n{text}" if grid.title else text
     scheme = _scheme()
     coloured = None
-    if scheme not in ("", "double", "rounded") and terminal.is_terminal() and not os.environ.get("NO_COLOR"):
+    if scheme not in ("", "double", "rounded"):
 
         def coloured(text: str) -> str:
-            return click.style(text, fg=scheme)
+            return terminal.styled(text, scheme)
 
     limit = None if form == formats.WIDE else terminal.width()
-    text = layout.draw(grid, limit, coloured, double=scheme == "double")
+    text = layout.draw(grid, limit, coloured, double=scheme == "double", wide=chosen().wide)
     if session().columns and text != (whole := layout.draw(grid, double=scheme == "double")):
         session().fitted.append((text, whole))
     return text

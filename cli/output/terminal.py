@@ -15,6 +15,7 @@ from contextlib import contextmanager
 import click
 
 from .. import flags
+from .cells import width_of
 
 PAGER = ("PYJS_PAGER", "PAGER")  # the first one that is set decides; empty or `cat`: no pager
 UNUSABLE = ("dumb", "")  # values of TERM that say nothing moves the cursor
@@ -26,12 +27,17 @@ def is_terminal() -> bool:
 
 
 def size() -> os.terminal_size:
-    """Return the columns and lines of the terminal; 80 by 24 if it does not say."""
+    """Return the columns and lines of the terminal; 80 by 24 if it does not say.
+
+    `COLUMNS` in the environment says how many columns to use instead, also after a resize.
+    """
     try:
         found = os.get_terminal_size(sys.stdout.fileno())
     except (OSError, ValueError):
         found = os.terminal_size((0, 0))
-    return os.terminal_size((found.columns or 80, found.lines or 24))
+    told = os.environ.get("COLUMNS", "")
+    columns = int(told) if told.isdecimal() else 0
+    return os.terminal_size((columns or found.columns or 80, found.lines or 24))
 
 
 def width() -> int | None:
@@ -42,13 +48,30 @@ def width() -> int | None:
     return size().columns if is_terminal() else None
 
 
+def styled(text: str, colour: str, *, bold: bool = False) -> str:
+    """Return a text in a colour; as it is in a pipe, or where `NO_COLOR` is set.
+
+    Yellow is not to be read on a light terminal, nor blue on a dark one: only who asks for them gets them.
+    """
+    if not is_terminal() or os.environ.get("NO_COLOR"):
+        return text
+    return click.style(text, fg=colour, bold=bold or None)
+
+
 def write(text: str, *, wide: bool = False) -> None:
     """Write a text and a newline to stdout, through a pager if it is longer than the screen.
 
-    wide: whether lines may be longer than the screen; the pager then scrolls sideways.
+    wide: whether lines may be wider than the screen; the pager then scrolls sideways.
     """
-    if not is_terminal() or text.count("\n") + 2 <= size().lines or not _paged(text, wide=wide):
+    if not is_terminal() or not _is_too_large(text, wide=wide) or not _paged(text, wide=wide):
         click.echo(text)
+
+
+def _is_too_large(text: str, *, wide: bool) -> bool:
+    columns, lines = size()
+    if text.count("\n") + 2 > lines:
+        return True
+    return wide and any(width_of(line) > columns for line in text.split("\n"))
 
 
 def _pager() -> list[str]:
@@ -72,8 +95,9 @@ def _paged(text: str, *, wide: bool) -> bool:
         return False
     import subprocess
 
-    # less: end at once if all fits, keep colours, leave the text on the screen; as git starts it
-    settings = {"LESS": "FRXS" if wide else "FRX", "LESSCHARSET": "utf-8", **os.environ}
+    # less: end at once if all fits, keep colours, leave the text on the screen; as git starts it. Lines that
+    # are not wrapped (S) always fit for less, so it must not end then.
+    settings = {"LESS": "RXS" if wide else "FRX", "LESSCHARSET": "utf-8", **os.environ}
     try:
         with subprocess.Popen(command, stdin=subprocess.PIPE, env=settings) as pager, _uninterrupted():
             pager.communicate(f"{text}\n".encode(errors="replace"))

@@ -16,8 +16,8 @@ from .. import errors, flags, words
 from ..errors import UsageError
 from ..loop import need_loop
 from ..proposal import typed_line
+from .cells import clean
 from .choice import SECOND, OutputChoice, chosen
-from .layout import clean
 from .terminal import Screen
 
 ONCE = ("csv", "yaml", "md")  # formats that have a beginning, and so cannot follow each other

@@ -51,6 +51,7 @@ STATISTICS = Table(
         Column("server_id", "ID", NAME, wide=True),
     ),
     key="server",
+    spare=("tags", "cluster", "leafnodes", "version", "received_bytes", "sent_bytes"),
 )
 MOVED = tuple(f"{side}_{unit}" for side in ("sent", "received") for unit in ("bytes", "msgs"))
 SUMMED = ("connections", "leafnodes", *MOVED, "slow_consumers")

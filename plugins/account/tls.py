@@ -37,6 +37,7 @@ CERTIFICATES = Table(
         Column("pem", "PEM", NAME, wide=True),
     ),
     key="subject",
+    spare=("addresses", "authority", "dns_names"),
 )
 GOOD, SOON, EXPIRED = "good", "expires soon", "expired"
 SHORT = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,14 +14,16 @@ import click
 from ...cli import output, render
 from ...cli.command import Command
 from ...cli.errors import CliError, UsageError, close_matches
-from ...cli.output.terminal import is_terminal
+from ...cli.output.folding import folded
+from ...cli.output.terminal import styled
 from ..server.archive import METADATA, ServerArchive, open_archive
 from .check import FAIL, OUTCOMES, PASS, SKIP, WARN, Check
 from .listing import EVERY
 
 Info = dict[str, Any]
 TYPE = "io.nats.audit.v1.analysis"
-COLOURS = {PASS: "green", WARN: "yellow", FAIL: "red"}
+COLOURS = {PASS: "green", WARN: "magenta", FAIL: "red"}
+OUTCOME = re.compile(r"^\[(\w+)\](?= \[)", re.MULTILINE)  # at the beginning of a check's lines
 FILE = click.Path(exists=True, dir_okay=False)
 
 
@@ -59,7 +61,8 @@ def analyze(
     if markdown:
         render.show("\n".join(_markdown(report, max_examples)))
         return
-    output.show_page(report, "\n".join(_page(report, name, max_examples)), name=name)
+    text = folded("\n".join(_page(report, name, max_examples)))
+    output.show_page(report, OUTCOME.sub(_coloured, text), name=name)
 
 
 def _skipped(codes: tuple[str, ...]) -> list[str]:
@@ -121,17 +124,19 @@ def _loaded(path: Path) -> Info:
     return loaded
 
 
+def _coloured(found: re.Match[str]) -> str:
+    colour = COLOURS.get(found[1])
+    return f"[{styled(found[1], colour)}]" if colour else found[0]
+
+
 def _page(report: Info, name: str, limit: int) -> Iterator[str]:
     metadata = report.get("metadata") or {}
     captured = render.when(str(metadata.get("capture_timestamp", "")))
-    coloured = is_terminal() and not os.environ.get("NO_COLOR")
     yield f'NATS Audit Report "{name}" captured at {captured}'
     yield ""
     for each in report["checks"]:
         outcome = str(each["outcome_string"])
-        colour = COLOURS.get(outcome)
-        shown = click.style(outcome, fg=colour) if coloured and colour else outcome
-        yield f"[{shown}] [{each['check']['code']}] {each['check'].get('description', '')}"
+        yield f"[{outcome}] [{each['check']['code']}] {each['check'].get('description', '')}"
         if each["examples"].get("error"):
             yield f"Error: {each['examples']['error']}"
         examples = each["examples"].get("examples") or []

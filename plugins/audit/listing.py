@@ -25,6 +25,7 @@ TABLE = Table(
         Column("configuration", "Configuration", LIST),
     ),
     key="code",
+    spare=("configuration", "suite"),
 )
 
 

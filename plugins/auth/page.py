@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from ...cli import render
-from ...cli.output.layout import clean
+from ...cli.output.cells import clean
 
 if TYPE_CHECKING:
     from ...keys.claims import UserPermissionLimits

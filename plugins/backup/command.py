@@ -50,6 +50,7 @@ RESULT = output.Table(
         output.Column("result", "Result", output.TEXT, main=True),
     ),
     key="stream",
+    spare=("directory", "taken", "messages"),
 )
 
 

@@ -121,6 +121,7 @@ def _watching(
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.theme import Theme
 
     columns = (
         TextColumn("{task.description}"),
@@ -128,7 +129,8 @@ def _watching(
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), expand=True) as bars:
+    readable = Theme({"progress.elapsed": "cyan"})  # yellow by default, which light terminals do not show
+    with Progress(*columns, console=Console(stderr=True, theme=readable), expand=True) as bars:
         if len(plans) > MOST_BARS:
             whole = bars.add_task(f"{len(plans)} clients", total=sum(plan.messages for plan in plans))
             tasks = [whole] * len(plans)

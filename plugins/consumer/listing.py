@@ -28,7 +28,9 @@ COLUMNS = (
     Column("filters", "Filter Subjects", LIST, wide=True),
     Column("redelivered", "Redelivered", NUMBER, wide=True),
 )
-CONSUMERS = Table("consumers", "Consumers", COLUMNS, empty=NONE)
+CONSUMERS = Table(
+    "consumers", "Consumers", COLUMNS, empty=NONE, spare=("created", "description", "last_delivery")
+)
 INACCESSIBLE = Table("inaccessible", "Inaccessible Consumers", (Column("name", "Consumer", NAME),), empty="")
 
 

@@ -52,13 +52,14 @@ CONSUMERS = Table(
         Column("redelivered", "Redelivered", NUMBER, silent=("0",)),
         Column("unprocessed", "Unprocessed", NUMBER, show=_unprocessed),
         Column("ack_floor", "Ack Floor", NUMBER),
-        Column("servers", "Cluster", LIST, show=lambda each: each["cluster_text"], same=True),
+        Column("servers", "Cluster", LIST, show=lambda each: each["cluster_text"]),
         Column("leader", "Leader", NAME, wide=True),
         Column("unhealthy", "Unhealthy", LIST, wide=True),
         Column("filters", "Filter Subjects", LIST, wide=True),
         Column("paused", "Paused", FLAG, wide=True),
         Column("waiting", "Waiting Pulls", NUMBER, wide=True),
     ),
+    spare=("ack_wait", "servers", "ack_floor", "ack_policy", "push"),
 )
 LEADING = replace(
     LEADERS,

@@ -17,7 +17,7 @@ def leaf_nodes(context: click.Context, keep: bool, pause: bool) -> None:
     from . import leaf_nodes as page
     from .stage import DemoError, Stage
 
-    with Stage(Console(), pause=pause, keep=keep) as stage:
+    with Stage(Console(highlight=False), pause=pause, keep=keep) as stage:
         try:
             holds = page.play(stage)
         except DemoError as error:
@@ -38,7 +38,7 @@ def video(context: click.Context, chapter: int | None, keep: bool, pause: bool) 
     from .stage import DemoError, Stage
     from .video.play import play
 
-    with Stage(Console(), pause=pause, keep=keep) as stage:
+    with Stage(Console(highlight=False), pause=pause, keep=keep) as stage:
         try:
             holds = play(stage, chapter or 0)
         except DemoError as error:
@@ -71,7 +71,7 @@ def pipeline(context: click.Context, keep: bool, pause: bool) -> None:
         raise CliError(str(error)) from error
     from .pipeline.play import play
 
-    with Stage(Console(), pause=pause, keep=keep) as stage:
+    with Stage(Console(highlight=False), pause=pause, keep=keep) as stage:
         try:
             holds = play(stage)
         except DemoError as error:

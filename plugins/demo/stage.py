@@ -27,7 +27,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.rule import Rule
 
-from . import fold
+from ...cli.output import folding
 from .line import CommandOutput, run, variables
 
 READY_SECONDS = 60.0
@@ -82,7 +82,8 @@ class Stage:
 
     def notice(self, text: str) -> None:
         """Point out something in the output above."""
-        self.console.print(Padding(f"[yellow]▸ {escape(' '.join(text.split()))}[/yellow]", (0, 0, 1, 0)))
+        shown = f"[magenta]▸ {escape(' '.join(text.split()))}[/magenta]"
+        self.console.print(Padding(shown, (0, 0, 1, 0)), highlight=False)
 
     def write(self, name: str, text: str, *, show: bool = True) -> Path:
         """Write a file of the demo and return its path; show it unless `show` is false."""
@@ -97,7 +98,7 @@ class Stage:
         self.console.print(f"[bold cyan]{escape(name)}[/bold cyan]")
         text = textwrap.indent((self.directory / name).read_text().strip(), "    ")
         if self.width:
-            text = "\n".join(fold.line(each, self.width) for each in text.split("\n"))
+            text = "\n".join(folding.line(each, self.width) for each in text.split("\n"))
         self.console.print(escape(text) + "\n", highlight=False, soft_wrap=True)
 
     def run(self, command: str, *, answers: str = "", check: bool = True) -> str:
@@ -127,17 +128,17 @@ class Stage:
     def command(self, text: str, remark: str = "") -> None:
         """Show a command line."""
         whole = f"{text}  # {remark}" if remark else text
-        shown = fold.command(text, self.width, remark, start=2) if self.width else whole
+        shown = folding.command(text, self.width, remark, start=2) if self.width else whole
         line, mark, said = shown.rpartition("# ") if remark else (shown, "", "")
         dim = f"[dim]{mark}{escape(said)}[/dim]" if remark else ""
-        self.console.print(f"[bold green]$[/bold green] [bold]{escape(line)}[/bold]{dim}", soft_wrap=True)
+        prompt = "[bold green]$[/bold green]"
+        self.console.print(f"{prompt} [bold]{escape(line)}[/bold]{dim}", highlight=False, soft_wrap=True)
 
     def output(self, text: str) -> None:
         """Show the output of a command."""
         shown = text.rstrip("\n")
-        self.console.print(
-            escape(fold.output(shown, self.width) if self.width else shown), highlight=False, soft_wrap=True
-        )
+        shown = folding.output(shown, self.width) if self.width else shown
+        self.console.print(escape(shown), highlight=False, soft_wrap=True)
         self.console.print()
 
     def environment(self) -> dict[str, str]:

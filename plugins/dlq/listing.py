@@ -32,6 +32,7 @@ QUEUES = Table(
     ),
     key="stream",
     empty="No dead letters are kept",
+    spare=("bytes", "consumers"),
 )
 
 
@@ -59,6 +60,7 @@ LETTERS = Table(
     ),
     key="id",
     empty="No dead letters found",
+    spare=("bytes", "sequence", "message", "deliveries", "time"),
 )
 
 

@@ -10,7 +10,7 @@ from ...cli import output, render
 from ...cli.command import Command
 from ...cli.connection import connect
 from ...cli.errors import NotFoundError
-from ...cli.output.layout import clean
+from ...cli.output.cells import clean
 from ...cli.proposal import in_hint
 from ..kv.text import encoding, moment, printable
 from .letter import GONE, DeadLetter, document

@@ -25,6 +25,7 @@ ERRORS = Table(
         Column("url", "URL", WORD, wide=True),
     ),
     key="error_code",
+    spare=("code", "comment", "constant"),
 )
 ORDERS = {"code": "error_code", "http": "code", "description": "description"}
 ORDERS |= dict.fromkeys(("descr", "d"), "description")

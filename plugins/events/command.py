@@ -14,7 +14,7 @@ from ...cli import complete, render, words
 from ...cli.command import Command
 from ...cli.connection import NatsConnection, connect
 from ...cli.errors import CliError, UsageError, warn
-from ...cli.output.layout import clean
+from ...cli.output.cells import clean
 from ...cli.param import DURATION, split_list
 from ..server.poll import poll
 from .sentences import Event, sentence

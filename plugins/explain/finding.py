@@ -14,8 +14,8 @@ from typing import Any
 from ...cli import output
 from ...cli.errors import ExitCode
 from ...cli.output import LIST, NAME, TEXT, WORD, Column, Table
+from ...cli.output.cells import clean
 from ...cli.output.columns import END, Kind
-from ...cli.output.layout import clean
 
 ERROR, WARNING, NOTE = "error", "warning", "note"
 SEVERITIES = (ERROR, WARNING, NOTE)

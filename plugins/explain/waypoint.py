@@ -14,7 +14,7 @@ from typing import Any
 from ...cli import output
 from ...cli.errors import ExitCode
 from ...cli.output import NAME, TEXT, WORD, Column, Table
-from ...cli.output.layout import clean
+from ...cli.output.cells import clean
 from .finding import width
 
 REACHED, POSSIBLE, PASSES, ENDS, REFUSED, UNKNOWN = (

@@ -32,6 +32,7 @@ def table_of(kind: BucketKind, *columns: Column) -> Table:
         ),
         key="bucket",
         empty=f"No {kind.title} buckets found",
+        spare=("created", "description", "last_update"),
     )
 
 

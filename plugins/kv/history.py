@@ -30,6 +30,7 @@ HISTORY = Table(
         Column("encoding", "Encoding", WORD, wide=True),
     ),
     key="revision",
+    spare=("length", "created"),
 )
 
 

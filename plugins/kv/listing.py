@@ -31,6 +31,7 @@ KEYS = Table(
     ),
     key="key",
     empty="No keys found in bucket",
+    spare=("delta", "created", "revision"),
 )
 
 

@@ -13,6 +13,7 @@ from ...cli.errors import UsageError
 from ...cli.messages import StoredMessage
 from ...cli.ordered_consumer import OrderedConsumer
 from ...cli.output import NAME, TEXT, TIME, WORD, Column, Table
+from ...cli.output.terminal import styled
 from ...protocol.buckets.key_value import Operation
 from ...protocol.timestamp import format_exact
 from .bucket import EVERYTHING, LAST, WATCH_ALL, KeyValueBucket, KeyValueEntry, open_bucket
@@ -90,6 +91,6 @@ def _record(store: KeyValueBucket, entry: KeyValueEntry) -> dict[str, Any]:
 
 def _line(store: KeyValueBucket, entry: KeyValueEntry) -> str:
     put = entry.operation is Operation.PUT
-    word = click.style(entry.operation.value, fg="green" if put else "red")
+    word = styled(entry.operation.value, "green" if put else "red")
     line = f"[{moment(entry.created)}] {word} {store.name} > {entry.key}"
     return f"{line}: {printable(entry.value)}" if put else line

@@ -26,6 +26,7 @@ RTT = Table(
         Column("time", "Time", TIME),
     ),
     key="url",
+    spare=("time",),
 )
 
 

@@ -14,8 +14,8 @@ from typing import Any
 from ...cli import output
 from ...cli.errors import UsageError
 from ...cli.output import BYTES, NAME, NUMBER, Column, Table
+from ...cli.output.cells import clean
 from ...cli.output.graph import PlotSeries, check_terminal, graph
-from ...cli.output.layout import clean
 from ...cli.output.watch import repeated
 from ...cli.proposal import typed_line
 

@@ -8,7 +8,7 @@ from ...cli import complete, output, render
 from ...cli.command import Command
 from ...cli.connection import connect
 from ...cli.output import BYTES, NAME, NUMBER, TEXT, TIME, WORD, Column, Table
-from ...cli.output.layout import clean
+from ...cli.output.cells import clean
 from ...protocol.timestamp import format_exact
 from ..kv.bucket_list import show_list, table_of
 from .bucket import OBJECT_STORE, open_bucket

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...cli import output, render
-from ...cli.output.layout import clean
+from ...cli.output.cells import clean
 from ...protocol.buckets import object_store
 from ...protocol.buckets.naming import BucketError
 from ...protocol.buckets.object_store import DIGEST, ObjectInfo

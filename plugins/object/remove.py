@@ -8,7 +8,7 @@ from ...cli import output, prompt, render
 from ...cli.command import FORCE, Command
 from ...cli.connection import connect
 from ...cli.errors import RemoteError, UsageError
-from ...cli.output.layout import clean
+from ...cli.output.cells import clean
 from . import page
 from .bucket import BUCKET, ObjectBucket, open_bucket
 

@@ -11,7 +11,8 @@ from ...cli.errors import CliError, warn
 from ...cli.messages import StoredMessage
 from ...cli.ordered_consumer import OrderedConsumer
 from ...cli.output import BYTES, NAME, NUMBER, TIME, WORD, Column, Table
-from ...cli.output.layout import clean
+from ...cli.output.cells import clean
+from ...cli.output.terminal import styled
 from ...protocol.timestamp import format_exact
 from ..kv.bucket import EVERYTHING
 from ..kv.following import Show, follow, one_by_one, show_change
@@ -54,7 +55,7 @@ def _show(message: StoredMessage) -> None:
         warn(" ".join((error.message, *error.hints)))
         return
     operation = "DEL" if entry.deleted else "PUT"
-    word = click.style(operation, fg="red" if entry.deleted else "green")
+    word = styled(operation, "red" if entry.deleted else "green")
     line = f"[{moment(entry.mtime)}] {word} {clean(entry.bucket)} > {clean(entry.name)}"
     if not entry.deleted:
         line += f": {render.size(entry.size)} bytes in {render.number(entry.chunks)} chunks"

@@ -35,6 +35,7 @@ PIPELINES = Table(
     ),
     key="pipeline",
     empty=NONE,
+    spare=("file", "batches", "runs", "started"),
 )
 RUNS = Table(
     "runs",
@@ -49,6 +50,7 @@ RUNS = Table(
     ),
     key="run",
     empty=NONE,
+    spare=("on", "batches", "took", "started"),
 )
 
 

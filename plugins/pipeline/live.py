@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 BARS = "▁▂▃▄▅▆▇█"
 HISTORY = 24  # batches whose rate is drawn
-COLORS = {"finished": "green", "stopped": "yellow", "interrupted": "red", "failed": "red"}
+COLORS = {"finished": "green", "stopped": "magenta", "interrupted": "red", "failed": "red"}
 
 
 class LiveDisplay:
@@ -163,5 +163,5 @@ def spark_line(values: Sequence[float]) -> str:
 
 
 def _behind(lag: int, rows: int) -> Text:
-    """Return the lag, in yellow if it is more than a batch takes."""
-    return Text(render.number(lag), style="green" if lag == 0 else "yellow" if lag > rows else "")
+    """Return the lag, in another colour if it is more than a batch takes."""
+    return Text(render.number(lag), style="green" if lag == 0 else "magenta" if lag > rows else "")

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...cli.output.layout import clean
+from ...cli.output.cells import clean
 from ...provision.identity.planner import IdentityAction
 from ...provision.plan import Action, Verb
 

@@ -56,22 +56,25 @@ CONNECTIONS = Table(
         Column("pending_bytes", "Pending", BYTES, wide=True),
     ),
     key="cid",
+    spare=("cluster", "in_bytes", "out_bytes", "uptime", "server", "account"),
 )
 PER_SERVER = Table(
     "servers",
     "Connections per server",
     (
         Column("server", "Server", NAME),
-        Column("cluster", "Cluster", NAME),
+        Column("cluster", "Cluster", NAME, same=True),
         Column("connections", "Connections", NUMBER),
     ),
     key="server",
+    spare=("cluster",),
 )
 ACCOUNTS = Table(
     "accounts",
     "Accounts Overview",
     (Column("account", "Account", NAME), Column("connections", "Connections", NUMBER), *MOVED, SUBS),
     key="account",
+    spare=("out_bytes", "in_bytes", "subscriptions"),
 )
 
 

@@ -19,14 +19,15 @@ HEALTH = Table(
     "Health Report",
     (
         Column("server", "Server", NAME),
-        Column("cluster", "Cluster", NAME),
-        Column("domain", "Domain", NAME),
+        Column("cluster", "Cluster", NAME, same=True),
+        Column("domain", "Domain", NAME, same=True),
         Column("status", "Status", WORD),
         Column("type", "Type", WORD),
         Column("error", "Error", TEXT),
         Column("code", "Code", NUMBER, wide=True),
     ),
     key="server",
+    spare=("domain", "cluster", "type"),
 )
 MOST = 10  # errors of one server that are shown
 

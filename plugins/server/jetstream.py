@@ -21,7 +21,7 @@ COUNTS = (
     Column("consumers", "Consumers", NUMBER),
     Column("messages", "Messages", NUMBER),
     Column("bytes", "Bytes", BYTES),
-    Column("memory", "Memory", BYTES),
+    Column("memory", "Memory", BYTES, silent=("0 B",)),
     Column("storage", "File", BYTES),
     Column("api_requests", "API Req", NUMBER),
     Column("api_errors", "API Err", NUMBER, silent=("0",)),
@@ -31,11 +31,12 @@ SERVERS = Table(
     "JetStream Summary",
     (
         Column("name", "Server", NAME, show=lambda each: each["shown"] + "*" * each["meta_leader"]),
-        Column("cluster", "Cluster", NAME),
-        Column("domain", "Domain", NAME, optional=True),
+        Column("cluster", "Cluster", NAME, same=True),
+        Column("domain", "Domain", NAME, optional=True, same=True),
         *COUNTS,
         Column("meta_leader", "Meta Leader", FLAG, wide=True),
     ),
+    spare=("memory", "cluster", "api_requests", "domain"),
 )
 META = Table(
     "meta",
@@ -51,6 +52,7 @@ META = Table(
         Column("group", "Lead Cluster", NAME, wide=True),
     ),
     empty="",
+    spare=("id",),
 )
 STREAM_LEADERS, CONSUMER_LEADERS = (
     Table(

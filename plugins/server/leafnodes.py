@@ -33,6 +33,7 @@ LEAFNODES = Table(
         ),
         Column("spoke", "Spoke", FLAG),
     ),
+    spare=("compression", "spoke", "in_bytes", "out_bytes", "address", "subscriptions", "rtt"),
 )
 KEYS = {
     "server": lambda link: link["server"],

@@ -38,6 +38,7 @@ ROUTES = Table(
         Column("in_bytes", "Bytes In", BYTES),
         Column("out_bytes", "Bytes Out", BYTES),
     ),
+    spare=("rid", "cluster", "subscriptions", "account", "uptime", "address"),
 )
 GATEWAYS = Table(
     "gateways",
@@ -56,6 +57,7 @@ GATEWAYS = Table(
         Column("remote", "Remote Cluster", NAME, wide=True),
     ),
     key="server",
+    spare=("accounts", "cid", "port", "uptime"),
 )
 PLACE = ("server", "cluster", "name", "account")  # what breaks a tie, in this order
 NOTHING: Info = {"subscriptions": 0, "in_bytes": 0, "out_bytes": 0, "account": ""}

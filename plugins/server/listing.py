@@ -20,10 +20,10 @@ SERVERS = Table(
     "Server Overview",
     (
         Column("name", "Name", NAME, show=lambda each: each["shown"]),
-        Column("cluster", "Cluster", NAME),
+        Column("cluster", "Cluster", NAME, same=True),
         Column("host", "IP", NAME),
-        Column("version", "Version", WORD),
-        Column("jetstream", "JS", FLAG),
+        Column("version", "Version", WORD, same=True),
+        Column("jetstream", "JS", FLAG, same=True),
         Column("connections", "Conns", NUMBER, show=lambda each: str(each["connections"])),
         Column("subscriptions", "Subs", NUMBER, show=lambda each: str(each["subscriptions"])),
         Column("routes", "Routes", NUMBER, silent=("0",)),
@@ -36,6 +36,7 @@ SERVERS = Table(
         Column("id", "ID", NAME, wide=True),
         Column("domain", "Domain", NAME, wide=True),
     ),
+    spare=("host", "gateways", "routes", "subscriptions", "rtt", "jetstream", "version", "cluster"),
 )
 CLUSTERS = Table(
     "clusters",

@@ -42,9 +42,9 @@ _NODE = (
     Column("status", "Status", WORD),
 )
 _REST = (
-    Column("account", "Account", NAME),
+    Column("account", "Account", NAME, same=True),
     Column("account_id", "Account ID", NAME, wide=True),
-    Column("domain", "Domain", NAME, optional=True),
+    Column("domain", "Domain", NAME, optional=True, same=True),
     Column("health", "Health", TEXT, optional=True),
     Column("leader", "Leader", NAME, wide=True),
     Column("raft_group", "Raft", WORD, wide=True),
@@ -67,6 +67,7 @@ STREAMS = Table(
     ),
     key="stream",
     empty="No Streams found",
+    spare=("domain", "account", "first", "bytes"),
 )
 CONSUMERS = Table(
     "consumers",
@@ -90,6 +91,7 @@ CONSUMERS = Table(
     ),
     key="consumer",
     empty="No Consumers found",
+    spare=("domain", "account", "ack_floor", "pending", "delivered"),
 )
 
 

@@ -22,7 +22,7 @@ from ...cli.command import Command
 from ...cli.connection import NatsConnection, connect
 from ...cli.errors import PROGRAM, CliError, NotFoundError, UnavailableError
 from ...cli.output import Column, Grid
-from ...cli.output.layout import clean
+from ...cli.output.cells import clean
 from ...cli.output.terminal import Screen
 from ...cli.proposal import in_hint
 from .poll import poll

@@ -11,8 +11,8 @@ from html import escape
 from itertools import groupby
 
 from ...cli.output import terminal
+from ...cli.output.cells import clean, shortened, width_of
 from ...cli.output.columns import MIDDLE
-from ...cli.output.layout import clean, shortened, width_of
 from .topology_model import CopyLink, StreamAsset, Topology, TopologyServer
 
 SHORT = 20  # columns of a server's name in a terminal, where it has to be shortened

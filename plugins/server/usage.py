@@ -7,8 +7,9 @@ import click
 from ...cli import output
 from ...cli.command import Command
 from ...cli.output import BYTES, DECIMAL, NAME, Column, FilledTable, Table, terminal
+from ...cli.output.cells import shortened_cells
 from ...cli.output.columns import MIDDLE
-from ...cli.output.layout import LEAST, shortened
+from ...cli.output.fitting import LEAST
 from .archive import ARCHIVE, servers
 from .order import REVERSE
 from .poll import only, poll, selection
@@ -65,9 +66,10 @@ def _bars(table: Table, found: dict[str, float]) -> str:
     limit = terminal.width()
     if limit is not None:
         beside = WIDTH + len("  :  ()") + max((len(text(value)) for value in found.values()), default=0)
-        wide = min(wide, max(LEAST, limit - beside))
+        wide = min(wide, max(LEAST[MIDDLE], limit - beside))
     lines = []
-    for name, value in found.items():
+    names = shortened_cells(list(found), wide, MIDDLE)
+    for name, value in zip(names, found.values(), strict=True):
         bar = "█" * round(WIDTH * value / most) or "▏"
-        lines.append(f"  {shortened(name, wide, MIDDLE):>{wide}}: {bar} ({text(value)})")
+        lines.append(f"  {name:>{wide}}: {bar} ({text(value)})")
     return "\n".join([table.title, "", *lines]) + "\n"

@@ -11,7 +11,7 @@ import click
 from ...cli import output, render, words
 from ...cli.command import Command
 from ...cli.connection import connect
-from ...cli.output.layout import clean
+from ...cli.output.cells import clean
 from ...cli.param import PATTERN
 from ...protocol import micro
 from ..messaging.rtt import in_words

@@ -21,6 +21,7 @@ SERVICES = Table(
         Column("id", "ID", WORD),
         Column("description", "Description", TEXT, silent=("",)),
     ),
+    spare=("description", "version"),
 )
 
 

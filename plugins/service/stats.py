@@ -37,6 +37,7 @@ STATS = Table(
         ),
     ),
     key="id",
+    spare=("queue_group", "processing_time", "id"),
 )
 COUNTS = ("num_requests", "num_errors", "processing_time", "average_processing_time")
 

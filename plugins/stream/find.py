@@ -15,11 +15,11 @@ from ...cli.command import RequestCommand
 from ...cli.connection import connect
 from ...cli.param import DURATION, PATTERN
 from ...protocol.subject import collide
-from .listing import COLUMNS, NONE, collected, record
+from .listing import COLUMNS, NONE, SPARE, collected, record
 
 Info = dict[str, Any]
 Test = Callable[[Info], object]
-MATCHING = output.Table("streams", "Matching Streams", COLUMNS, empty=f"{NONE} that match")
+MATCHING = output.Table("streams", "Matching Streams", COLUMNS, empty=f"{NONE} that match", spare=SPARE)
 
 EXPRESSION = click.option(
     "--expression", metavar="EXPRESSION", default="", help="For which this holds: 'state.messages > 10'."

@@ -27,7 +27,8 @@ COLUMNS = (
     Column("replicas", "Replicas", NUMBER, wide=True),
     Column("consumers", "Consumers", NUMBER, wide=True),
 )
-STREAMS = Table("streams", "Streams", COLUMNS, empty=NONE)
+SPARE = ("created", "description", "last_message")
+STREAMS = Table("streams", "Streams", COLUMNS, empty=NONE, spare=SPARE)
 INACCESSIBLE = Table("inaccessible", "Inaccessible Streams", (Column("name", "Stream", NAME),), empty="")
 
 

@@ -24,7 +24,13 @@ STREAMS = Table(
     "Stream Report",
     (
         Column("name", "Stream", NAME),
-        Column("storage", "Storage", WORD, show=lambda each: STORAGE.get(each["storage"], each["storage"])),
+        Column(
+            "storage",
+            "Storage",
+            WORD,
+            show=lambda each: STORAGE.get(each["storage"], each["storage"]),
+            same=True,
+        ),
         Column("consumers", "Consumers", NUMBER),
         Column("messages", "Messages", NUMBER),
         Column("bytes", "Bytes", BYTES),
@@ -35,6 +41,7 @@ STREAMS = Table(
         Column("unhealthy", "Unhealthy", LIST, wide=True),
     ),
     empty=NONE,
+    spare=("storage", "deleted", "consumers", "servers"),
 )
 REPLICATION = Table(
     "replication",
@@ -50,6 +57,7 @@ REPLICATION = Table(
         Column("error", "Error", TEXT),
     ),
     empty="",
+    spare=("filters", "api_prefix", "kind"),
 )
 LEADERS = Table(
     "leaders",

@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyjs.cli.errors import UsageError
 from pyjs.cli.output import BYTES, FLAG, LIST, NAME, NUMBER, SPAN, TEXT, TIME, WORD, Column, Table, formats
-from pyjs.cli.output.layout import clean, draw, shortened, width_of
+from pyjs.cli.output.cells import clean, shortened, shortened_cells, width_of
+from pyjs.cli.output.layout import draw
 from pyjs.cli.output.yaml import dump
 
 KINDS = (NAME, TEXT, WORD, NUMBER, BYTES, SPAN, FLAG, LIST, TIME)
@@ -160,35 +161,45 @@ WIDTHS = {
 │ dispatcher-o…-north-west │ Pull │ Explicit │ 12      │ 1,234,567   │
 │ billing                  │ Pull │ Explicit │ 12      │ 1,234,567   │
 ╰──────────────────────────┴──────┴──────────┴─────────┴─────────────╯""",
+    62: """\
+╭────────────────────────────────────────────────────────────╮
+│        Consumer report for ORDERS with 2 consumers         │
+├──────────────────────┬──────┬──────────┬───────┬───────────┤
+│ Consumer             │ Mode │ Ack      │ Ack   │ Unproc.   │
+│                      │      │ Policy   │ Pend. │           │
+├──────────────────────┼──────┼──────────┼───────┼───────────┤
+│ dispatcher…orth-west │ Pull │ Explicit │ 12    │ 1,234,567 │
+│ billing              │ Pull │ Explicit │ 12    │ 1,234,567 │
+╰──────────────────────┴──────┴──────────┴───────┴───────────╯""",
     50: """\
 ╭────────────────────────────────────────────────╮
 │  Consumer report for ORDERS with 2 consumers   │
-├────────────────────┬──────┬──────────┬─────────┤
-│ Consumer           │ Mode │ Ack      │ Ack     │
-│                    │      │ Policy   │ Pending │
-├────────────────────┼──────┼──────────┼─────────┤
-│ dispatche…rth-west │ Pull │ Explicit │ 12      │
-│ billing            │ Pull │ Explicit │ 12      │
-╰────────────────────┴──────┴──────────┴─────────╯
+├──────────────────────┬──────┬──────────┬───────┤
+│ Consumer             │ Mode │ Ack      │ Ack   │
+│                      │      │ Policy   │ Pend. │
+├──────────────────────┼──────┼──────────┼───────┤
+│ dispatcher…orth-west │ Pull │ Explicit │ 12    │
+│ billing              │ Pull │ Explicit │ 12    │
+╰──────────────────────┴──────┴──────────┴───────╯
 … -o wide also shows Unprocessed""",
     40: """\
 ╭──────────────────────────────────────╮
 │ Consumer report for ORDERS with 2 c… │
-├────────────┬──────┬──────────┬───────┤
-│ Consumer   │ Mode │ Ack      │ Ack   │
-│            │      │ Policy   │ Pend… │
-├────────────┼──────┼──────────┼───────┤
-│ dispa…west │ Pull │ Explicit │ 12    │
-│ billing    │ Pull │ Explicit │ 12    │
-╰────────────┴──────┴──────────┴───────╯
-… -o wide also shows Unprocessed""",
+├────────────────────┬──────┬──────────┤
+│ Consumer           │ Mode │ Ack      │
+│                    │      │ Policy   │
+├────────────────────┼──────┼──────────┤
+│ dispatche…rth-west │ Pull │ Explicit │
+│ billing            │ Pull │ Explicit │
+╰────────────────────┴──────┴──────────╯
+… -o wide also shows Ack Pending, Unpro…""",
 }
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_columns_give_way_one_after_the_other(width: int) -> None:
-    """First what says nothing, then headings are broken, then names are shortened, then numbers go whole."""
-    assert draw(REPORT.texts(wide=False), width) == WIDTHS[width]
+    """First what says nothing, then headings are broken and abbreviated, names shortened, numbers go whole."""
+    assert draw(REPORT.texts(wide=False), width, wide="-o wide") == WIDTHS[width]
 
 
 def test_a_name_from_elsewhere_cannot_move_the_cursor() -> None:
@@ -237,7 +248,58 @@ def test_the_main_column_is_shortened_last() -> None:
     )
     result = "58,000 messages as in the Stream"
     grid = table.of([{"name": "N" * 30, "folder": "f" * 40, "size": 5, "result": result}]).texts(wide=False)
-    for width in (50, 60, 80, 100, 140):
+    for width in (55, 60, 80, 100, 140):
         assert f"│ {result} │" in draw(grid, width), width
-    assert "… -o wide also shows Folder, Size" in draw(grid, 50)
-    assert "│ 58,000 messages as… │" in draw(grid, 36)
+    assert "… no room for Folder, Size" in draw(grid, 55)
+    assert "│ NNNNNNNN…NNNNNNN │ 58,000 messages as in the … │" in draw(grid, 50)
+    assert "│ 58,000 messages as in … │" in draw(grid, 36)
+
+
+def test_a_table_says_which_columns_people_need_least() -> None:
+    columns = tuple(Column(name, name.title(), NAME) for name in ("first", "second", "third", "fourth"))
+    record = {column.field: f"{column.field}-{'x' * 20}" for column in columns}
+    grid = Table("t", "", columns, spare=("second", "fourth")).of([record]).texts(wide=False)
+    gone = {
+        width: draw(grid, width, wide="-o wide").partition("also shows ")[2] for width in (77, 76, 58, 57, 39)
+    }
+    assert gone == {
+        77: "", 76: "Second", 58: "Second", 57: "Second, Fourth", 39: "Second, Fourth"
+    }  # fmt: skip
+
+
+def test_a_column_that_fits_in_the_end_comes_back() -> None:
+    columns = (Column("name", "Name", NAME), Column("n", "N", NUMBER), Column("when", "When", TIME))
+    record = {"name": "x" * 12, "n": 1, "when": "2026-11-23T07:43:59Z"}
+    shown = draw(Table("t", "", columns, spare=("n", "when")).of([record]).texts(wide=False), 30)
+    assert "│ 1 │" in shown
+    assert shown.endswith("… no room for When")
+
+
+NAMES = ("nats-prod-01.eu.example.net", "nats-prod-02.eu.example.net", "nats-prod-03.eu.example.net")
+
+
+@pytest.mark.parametrize("width", range(24, 90))
+def test_servers_of_a_list_can_be_told_apart(width: int) -> None:
+    texts = [", ".join(name + "*" * (name == leader) for name in NAMES) for leader in NAMES]
+    shown = shortened_cells(texts, width, "each")
+    assert max(map(width_of, shown)) <= width
+    if width >= 31:  # of each name there is room for the digit that makes the difference
+        assert len(set(shown)) == 3
+        for text, number in zip(shown, (0, 1, 2), strict=True):
+            names = text.split(", ")
+            assert [name.endswith("*") for name in names] == [place == number for place in range(3)]
+            assert len({name.rstrip("*") for name in names}) == 3
+
+
+@pytest.mark.parametrize("width", range(16, 28))
+def test_names_that_differ_are_shortened_so_that_they_still_do(width: int) -> None:
+    assert len(set(shortened_cells(NAMES, width, "middle"))) == 3
+
+
+def test_a_number_is_whole_or_not_there() -> None:
+    grid = Table("t", "", (Column("name", "Name", NAME), Column("n", "N", NUMBER))).of(
+        [{"name": "x" * 40, "n": 123_456_789}]
+    )
+    for width in range(24, 60):
+        shown = draw(grid.texts(wide=False), width)
+        assert "123,456,789" in shown or "no room for N" in shown

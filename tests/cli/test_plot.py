@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lib.cli import Cli
 from lib.process import ServerProcess
+from pyjs.cli.output.cells import width_of
 from pyjs.cli.output.graph import History, PlotSeries
-from pyjs.cli.output.layout import width_of
 from pyjs.cli.output.plot import plot
 
 

@@ -19,15 +19,22 @@ from .eventually import TooEarlyError
 from .terminal import Terminal
 
 PYJS = (sys.executable, "-c", "from pyjs.cli.entry import main; main()")
-# Variables that would change where a command connects; tests start without them.
-CLEARED = ("NATS_URL", "NATS_USER", "NATS_PASSWORD", "NATS_CONTEXT", "NATS_CREDS", "NATS_TOKEN", "NATS_NKEY")
+# Variables that would change where a command connects, or how its output looks; tests start without them.
+CLEARED = (
+    *("NATS_URL", "NATS_USER", "NATS_PASSWORD", "NATS_CONTEXT", "NATS_CREDS", "NATS_TOKEN", "NATS_NKEY"),
+    *("COLUMNS", "NO_COLOR"),
+)
 
 
 class _Captured(io.TextIOWrapper):
-    """A text stream over bytes, as stdout is, that remembers what was written."""
+    """A text stream over bytes, as stdout is, that remembers what was written; on request as a terminal."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, terminal: bool = False) -> None:
         super().__init__(io.BytesIO(), encoding="utf-8", write_through=True)
+        self.terminal = terminal
+
+    def isatty(self) -> bool:
+        return self.terminal
 
     def text(self) -> str:
         self.flush()
@@ -77,9 +84,15 @@ class Cli:
         env: Mapping[str, str] | None = None,
         stdin: str = "",
         folder: Path | None = None,
+        columns: int = 0,
     ) -> Result:
-        """Run `pyjs words…` in this process, without a terminal, in the home directory or another folder."""
-        out, err = _Captured(), _Captured()
+        """Run `pyjs words…` in this process, without a terminal, in the home directory or another folder.
+
+        columns: stdout says that it is a terminal of that width, as `COLUMNS` does; nothing is asked there.
+        """
+        out, err = _Captured(terminal=columns > 0), _Captured()
+        if columns:
+            env = {"COLUMNS": str(columns), "PAGER": "", "TERM": "xterm", **(env or {})}
         kept, here, streams = dict(os.environ), Path.cwd(), (sys.stdin, sys.stdout, sys.stderr)
         os.environ.clear()
         os.environ.update(self.environment(env))

@@ -33,6 +33,7 @@ EXPORTS = Table(
     ),
     key="subject",
     empty="No Exports defined",
+    spare=("token_position", "revocations", "advertised", "activation_required"),
 )
 SUBJECT = click.argument("subject", required=False, default="")
 

@@ -40,6 +40,7 @@ IMPORTS = Table(
     ),
     key="local_subject",
     empty="No Imports defined",
+    spare=("share", "allow_trace", "name", "kind"),
 )
 KIND = kind_flag("import")
 

@@ -33,6 +33,7 @@ ACCOUNTS = Table(
         Column("error", "Error", TEXT, optional=True),
     ),
     empty="No Accounts found",
+    spare=("subject", "system"),
 )
 
 

@@ -43,6 +43,7 @@ KEYS = Table(
     ),
     key="key",
     empty="No Scoped Signing Keys or Roles defined",
+    spare=("description", "subscriptions"),
 )
 
 keys = CommandGroup(name="keys", help="Manage signing keys with a role, which says what their users may do.")

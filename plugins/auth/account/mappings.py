@@ -29,6 +29,7 @@ MAPPINGS = Table(
     ),
     key="source",
     empty="No mappings defined",
+    spare=("cluster",),
 )
 LEGACY = "that of nats: an object with the targets of each source"
 SOURCE = click.argument("source", required=False, default="")

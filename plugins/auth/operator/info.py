@@ -25,6 +25,7 @@ OPERATORS = Table(
         Column("error", "Error", TEXT, optional=True),
     ),
     empty="No Operators found",
+    spare=("signing_keys", "account_server", "subject"),
 )
 NAME_ARGUMENT = click.argument("name", required=False, default="", shell_complete=completion.operators)
 

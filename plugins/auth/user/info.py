@@ -33,6 +33,7 @@ USERS = Table(
         Column("error", "Error", TEXT, optional=True),
     ),
     empty="No users found",
+    spare=("subscriptions", "subject", "scoped"),
 )
 
 

@@ -35,6 +35,7 @@ ACCOUNTS = Table(
         Column("received_bytes", "Received Bytes", BYTES, wide=True),
     ),
     empty="Waiting for the reports of servers: one with connections sends them every 30s",
+    spare=("servers", "leafnodes"),
 )
 ORDERS = {
     "conns": ("connections", "Connections"),

@@ -59,6 +59,7 @@ REQUESTS = Table(
     ),
     key="type",
     empty="Waiting for requests to the JetStream API",
+    spare=("account", "recent"),
 )
 
 

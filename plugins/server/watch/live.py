@@ -16,7 +16,7 @@ import click
 from ....cli import words
 from ....cli.connection import connect
 from ....cli.output import FilledTable, show
-from ....cli.output.layout import clean
+from ....cli.output.cells import clean
 from ....cli.output.terminal import is_terminal, size
 from ....cli.output.watch import repeated
 from ....cli.proposal import typed_line

@@ -53,6 +53,7 @@ SERVERS = Table(
         Column("received_bytes", "Received Bytes", BYTES, wide=True),
     ),
     empty=WAITING,
+    spare=("cores", "gateways", "routes"),
 )
 JETSTREAM = Table(
     "servers",

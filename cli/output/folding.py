@@ -1,18 +1,20 @@
-"""Long lines of a demo on a terminal, broken where they may be instead of within a word.
+"""Long lines on a terminal, broken where they may be instead of within a word.
 
 `command` breaks a command line so that a shell still reads the same command. `line` breaks what a command
 printed, or a line of a file; a word that is wider than the terminal (a key, a token) is shortened in its
-middle. Tables are left alone: they fit already. In a pipe nothing of this happens, which is up to the caller.
+middle. Tables are left alone: they fit already. `folded` does all that on a terminal, and nothing in a pipe.
 """
 
 from __future__ import annotations
 
 import re
 
-from ...cli.output.columns import MIDDLE
-from ...cli.output.layout import shortened, width_of
+from . import terminal
+from .cells import shortened, width_of
+from .columns import MIDDLE
 
 INDENT = 4
+PROMPT = "  $ "  # before a command that is proposed
 LEAST = 16  # columns that a line has at least, however narrow the terminal
 _BORDERS = tuple("╭├│╰+|")
 # What the rest of a line stands below: the value behind a name, or the text behind `[ OK ]`.
@@ -70,12 +72,22 @@ def _parts(word: str, room: int, later: int) -> list[str]:
     return [*parts, prefix + word[begin:]]
 
 
+def folded(text: str) -> str:
+    """Return a text with its lines broken as the terminal needs it; as it is in a pipe."""
+    return output(text, terminal.size().columns) if terminal.is_terminal() else text
+
+
 def output(text: str, width: int) -> str:
     """Return what a command printed, with its lines broken; a command line in it stays one."""
-    return "\n".join(
-        command(each.strip(), width, start=2) if each.startswith("  pyjs ") else line(each, width)
-        for each in text.split("\n")
-    )
+    lines = []
+    for each in text.split("\n"):
+        if each.startswith("  pyjs "):
+            lines.append(command(each.strip(), width, start=2))
+        elif each.startswith(PROMPT):
+            lines.append(PROMPT + command(each.removeprefix(PROMPT), width, start=len(PROMPT)))
+        else:
+            lines.append(line(each, width))
+    return "\n".join(lines)
 
 
 def line(text: str, width: int) -> str:

@@ -1,4 +1,4 @@
-"""Long lines of a demo at fixed widths: a shell reads the same, nothing is lost, and a pipe gets it whole."""
+"""Long lines at fixed widths: a shell reads the same, nothing is lost, and a pipe gets it whole."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import subprocess
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyjs.cli.output.layout import width_of
-from pyjs.plugins.demo import fold
+from pyjs.cli.output import folding
+from pyjs.cli.output.cells import width_of
 from pyjs.plugins.demo.stage import Stage
 from rich.console import Console
 
@@ -32,7 +32,7 @@ def widest(text: str) -> int:
 @pytest.mark.parametrize("width", [40, 80, 110, 200])
 @pytest.mark.parametrize("text", COMMANDS)
 def test_a_shell_reads_the_same_command(text: str, width: int) -> None:
-    folded = fold.command(text, width, "in the background", start=2)
+    folded = folding.command(text, width, "in the background", start=2)
 
     def words(line: str) -> list[str]:
         script = f"shown() {{ printf '%s\\n' \"$@\"; }}; shown {line}"
@@ -48,22 +48,22 @@ def test_a_shell_reads_the_same_command(text: str, width: int) -> None:
 
 def test_a_line_is_broken_below_its_value() -> None:
     label = "                   Connected Server ID: "
-    assert fold.line(label + KEY, 80) == f"{label.rstrip()}\n{' ' * 24}{KEY}"
-    assert fold.line(label + KEY, 110) == label + KEY
+    assert folding.line(label + KEY, 80) == f"{label.rstrip()}\n{' ' * 24}{KEY}"
+    assert folding.line(label + KEY, 110) == label + KEY
     said = (
         "              Sources: test, API Prefix: $JS.spoke-1.API, Delivery Prefix: deliver.hub.spoke-1.test"
     )
-    first, *rest = fold.line(said, 80).split("\n")
+    first, *rest = folding.line(said, 80).split("\n")
     assert rest == [" " * 23 + "deliver.hub.spoke-1.test"] and said.startswith(first)
     comment = (
         "                # minimum export needed for pull consumer `dur` in stream `aggregate-test-leaf`"
     )
-    assert all(each.startswith(" " * 16 + "# ") for each in fold.line(comment, 80).split("\n"))
+    assert all(each.startswith(" " * 16 + "# ") for each in folding.line(comment, 80).split("\n"))
 
 
 @given(st.text(alphabet="ab ,:#é界'\"─│", max_size=200), st.integers(16, 120))
 def test_no_line_is_wider_and_nothing_is_lost(text: str, width: int) -> None:
-    folded = fold.line(text, width)
+    folded = folding.line(text, width)
     if text.lstrip().startswith(("│", "+")):
         assert folded == text
         return
