@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
 
-.PHONY: demo video pipeline test check bench soak trust docs clean
+.PHONY: demo video pipeline test check bench sweeps soak trust docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -12,7 +12,8 @@ help:
 	@echo "make pipeline  play orders of two leafs that Spark counts (needs Java 17 or newer)"
 	@echo "make test      set up and run every test"
 	@echo "make check     format, lint and types, those of the tests too"
-	@echo "make bench     compare with the reference server, a table of fairness included, and write benchmarks/results.md"
+	@echo "make bench     compare with the reference server, and write benchmarks/results.md (25 minutes)"
+	@echo "make sweeps    draw how the cost of a message grows, in docs/performance.md (7 minutes)"
 	@echo "make soak      simulate many more replicated groups under faults, and try 40 times as many examples and seeds"
 	@echo "make trust     play faults on whole clusters, and write docs/trust.md (25 minutes; ROUNDS=n for more)"
 	@echo "make docs      write the pages of the API, from the docstrings, into build/docs"
@@ -41,6 +42,9 @@ check: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	@$(BIN)/python -m benchmarks
+
+sweeps: $(VENV)/.dev
+	@$(BIN)/python -m benchmarks --only sweeps
 
 soak: $(VENV)/.dev
 	@PYTHONPATH=tests $(BIN)/python -m lib.raft

@@ -1,7 +1,8 @@
 """The load: raw sockets and prebuilt protocol bytes, so that the server is measured and not a client.
 
 Each function runs one scenario against 127.0.0.1:port and returns operations per second, or latencies in s.
-It runs in a process of its own: `python -m benchmarks.load SCENARIO PORT JSON` prints one JSON line.
+It runs in a process of its own: `python -m benchmarks.load SCENARIO PORT JSON` prints them as one JSON line,
+in the form of `Measured`. The option `pids`, which every scenario gets, is not used here.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
+
+from .mixed.meter import Measured, percentiles
 
 CHUNK = 1 << 16
 MARK = b"\x01\x02pyjs\x03\x04"
@@ -313,7 +317,13 @@ SCENARIOS: dict[str, Callable[..., float | list[float]]] = {
 def main() -> None:
     """Run one scenario as a process."""
     name, port, options = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
-    print(json.dumps(SCENARIOS[name](port, **options)))
+    options.pop("pids", None)
+    found = SCENARIOS[name](port, **options)
+    if isinstance(found, float):
+        measured = Measured(found, 0)
+    else:
+        measured = Measured(len(found) / sum(found), 0, *percentiles(found))
+    print(json.dumps(asdict(measured)))
 
 
 if __name__ == "__main__":

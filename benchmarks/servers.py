@@ -132,6 +132,16 @@ def pair(name: str) -> Iterator[tuple[Running, Running]]:
 
 
 @contextmanager
+def leaf(name: str) -> Iterator[tuple[Running, Running]]:
+    """Start a hub and a leaf node that connects to it; yields the leaf node first."""
+    listener = free_port()
+    hub = f"server_name: hub\nleafnodes {{ listen: '127.0.0.1:{listener}' }}\n"
+    node = f"server_name: leaf\nleafnodes {{ remotes: [{{ url: 'nats-leaf://127.0.0.1:{listener}' }}] }}\n"
+    with start(name, more=hub) as first, start(name, more=node) as second:
+        yield second, first
+
+
+@contextmanager
 def trio(name: str, jetstream: str) -> Iterator[list[Running]]:
     """Start three servers of one cluster with JetStream, called "s0", "s1" and "s2"."""
     routes = [free_port() for _ in range(3)]
