@@ -15,7 +15,7 @@ from contextlib import contextmanager
 import click
 
 from .. import flags
-from .cells import width_of
+from .cells import shortened, width_of
 
 PAGER = ("PYJS_PAGER", "PAGER")  # the first one that is set decides; empty or `cat`: no pager
 UNUSABLE = ("dumb", "")  # values of TERM that say nothing moves the cursor
@@ -132,14 +132,16 @@ class Screen:
         if not self.live:
             click.echo(text)
             return
-        height = size().lines
-        lines = [self.heading, "", *text.splitlines()]
+        columns, height = size()
+        lines = [shortened(self.heading, columns), "", *text.splitlines()]
         if len(lines) > height:
             hidden = len(lines) - height + 1
             lines = [*lines[: height - 1], f"… {hidden} more lines"]
         start = "\x1b[H" if self._drawn else "\x1b[2J\x1b[H"
-        # Lines are not wrapped meanwhile: one that is too long would move all those below it.
-        frame = "\x1b[?7l" + start + "\x1b[K\n".join(lines) + "\x1b[K\x1b[J\x1b[?7h"
+        # Lines are not wrapped meanwhile: one that is too long would move all those below it. What was there
+        # is erased before a line is written: behind one that fills its row, the cursor is still on its end.
+        erased = "".join(f"\x1b[K{line}\n" for line in lines[:-1]) + f"\x1b[J{lines[-1]}"
+        frame = f"\x1b[?7l{start}{erased}\x1b[?7h"
         self._drawn = True
         click.echo(frame, nl=False)
 

@@ -66,6 +66,8 @@ def test_a_watch_stays_in_its_place_and_fits_a_new_size(filled: Cli) -> None:
         terminal.resize(45, 30)
         shown = terminal.shows(lambda text: len(text.splitlines()[2]) <= 45 and "╯" in text)
         assert max(map(len, shown)) <= 45
+        assert len(shown[0]) == 45 and shown[0][-1] == "…"
+        assert all(line[-1] in "╮│┤╯" for line in shown[2:] if line and not line.startswith("…"))
         terminal.resize(100, 5)
         shown = terminal.shows(lambda text: "more lines" in text)
         assert len(shown) == 5

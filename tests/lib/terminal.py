@@ -40,6 +40,16 @@ class Screen(pyte.Screen):
         """Write the terminal's own answers, such as where the cursor is."""
         os.write(self.master, data.encode())
 
+    def erase_in_line(self, how: int = 0, private: bool = False) -> None:
+        """Erase as terminals do: behind the last column of a row the cursor is still on it."""
+        self.cursor.x = min(self.cursor.x, self.columns - 1)
+        super().erase_in_line(how, private)
+
+    def erase_in_display(self, how: int = 0, *args: Any, **more: Any) -> None:
+        """Erase as terminals do: behind the last column of a row the cursor is still on it."""
+        self.cursor.x = min(self.cursor.x, self.columns - 1)
+        super().erase_in_display(how, *args, **more)
+
     def row(self, number: int) -> str:
         """Return what a row shows, without blanks at its end (`display` draws all rows, which takes long)."""
         cells: Mapping[int, Any] = self.buffer.get(number, {})
