@@ -24,7 +24,7 @@ async def dial(make: Callable[[], SocketProtocol], host: str, port: int, seconds
         return made[-1]
 
     def stands() -> bool:
-        return any(protocol.connection is not None for protocol in made)
+        return any(protocol.taken for protocol in made)
 
     attempt = asyncio.ensure_future(asyncio.get_running_loop().create_connection(note, host, port))
     try:

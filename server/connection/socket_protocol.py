@@ -57,6 +57,11 @@ class SocketProtocol(asyncio.Protocol):
         self._timer: Timer | None = None
         self.connection: Connection | None = None
 
+    @property
+    def taken(self) -> bool:
+        """Whether there is a socket, or was one."""
+        return self._transport is not None
+
     # --- what each kind defines
 
     def _make(self, wire: ConnectionTransport, peer: tuple[str, int]) -> Connection:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hmac
 from typing import TYPE_CHECKING
 
-from ..accounts.auth import LEAFNODE, REFUSED, AuthResult, ClientCredentials, verify
+from ..accounts.auth import LEAFNODE, LEAFNODE_WS, REFUSED, AuthResult, ClientCredentials, verify
 from ..accounts.passwords import check_for
 from ..accounts.permissions import Permissions
 from ..accounts.users import User
@@ -29,6 +29,8 @@ class LeafAuthenticator:
         self._users: dict[str, User] = {}
         self._nkey: User | None = None
         self._anyone: User | None = None
+        # Of the users for clients without credentials, leafs over WebSocket have the listener's.
+        self._websocket_user = options.websocket.no_auth_user if options.websocket is not None else ""
         authorization = options.leafnodes.authorization
         if authorization is None:
             return
@@ -52,7 +54,9 @@ class LeafAuthenticator:
         elif authorization.account and not clients.required:
             self._anyone = User(own)
 
-    def authenticate(self, given: ClientCredentials, nonce: bytes, host: str) -> AuthResult:
+    def authenticate(
+        self, given: ClientCredentials, nonce: bytes, host: str, *, over_websocket: bool = False
+    ) -> AuthResult:
         """Decide about one CONNECT from `host`. `nonce` is what was sent in INFO."""
         if self._anyone is not None:
             return AuthResult(self._anyone)
@@ -62,7 +66,15 @@ class LeafAuthenticator:
         if self._users:
             user = self._users.get(given.user)
             return REFUSED if user is None else _compare(user, given.password)
-        return self._clients.authenticate(given, nonce, LEAFNODE, host)
+        if over_websocket and given.empty and self._websocket_user:
+            user = self._clients.find(self._websocket_user)
+            return REFUSED if user is None or not _may_join(user) else AuthResult(user)
+        kind = LEAFNODE_WS if over_websocket else LEAFNODE
+        return self._clients.authenticate(given, nonce, kind, host)
+
+
+def _may_join(user: User) -> bool:
+    return user.connection_types is None or LEAFNODE_WS in user.connection_types
 
 
 def _compare(user: User, given: str) -> AuthResult:

@@ -78,6 +78,7 @@ class HubInfo:
     acc_is_sys: bool = False
     remote_account: str = ""
     leafnode_urls: list[str] | None = None
+    ws_connect_urls: list[str] = field(default_factory=list)
     given: dict[str, Any] = field(default_factory=dict)
 
     @classmethod

@@ -169,7 +169,10 @@ class AcceptedHandshake(ConnectionPart["LeafPeer"]):
     def _authenticate(self) -> AuthResult:
         connection = self._connection
         return connection.context.authenticator.authenticate(
-            self._credentials, self._nonce, connection.peer[0]
+            self._credentials,
+            self._nonce,
+            connection.peer[0],
+            over_websocket=connection.upgrade is not None,
         )
 
     def _decided(self, given: LeafConnect, result: AuthResult) -> None:
@@ -379,8 +382,14 @@ class SolicitedHandshake(ConnectionPart["LeafPeer"]):
         Anybody on the way could have written those. The hub repeats them in the INFO that accepts our login.
         """
         remote = self._remote
+        if remote.options.ignore_discovered_servers:
+            return
+        if self._connection.upgrade is not None:  # over WebSocket, TLS comes before INFO
+            if info.ws_connect_urls:
+                remote.targets.discovered(info.ws_connect_urls)
+            return
         forgeable = self._connection.secure is None and (remote.wants_tls or info.tls_required)
-        if info.leafnode_urls and not forgeable and not remote.options.ignore_discovered_servers:
+        if info.leafnode_urls and not forgeable:
             remote.targets.discovered(info.leafnode_urls)
 
     def _permit(self, info: HubInfo) -> None:

@@ -20,6 +20,7 @@ class LeafDocuments:
 
     port: the listener's port; 0 until it listens.
     urls: where leafs may connect to.
+    websocket_urls: where they may connect to other servers of the cluster over WebSocket.
     """
 
     def __init__(self, options: Options, identity: ServerIdentity) -> None:
@@ -28,6 +29,7 @@ class LeafDocuments:
         self.jetstream = False
         self.port = 0
         self.urls: list[str] = []
+        self.websocket_urls: list[str] = []
 
     @property
     def cluster(self) -> str:
@@ -60,6 +62,8 @@ class LeafDocuments:
         document["api_lvl"] = API_LEVEL
         document["info_on_connect"] = True
         document["leafnode_urls"] = self.urls
+        if self.websocket_urls:
+            document["ws_connect_urls"] = self.websocket_urls
         return encode.info(document)
 
     def connect(self, remote: RemoteOptions, credentials: dict[str, str], jetstream: bool) -> bytes:

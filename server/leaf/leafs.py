@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Protocol
 
-from ..connection import ConnectionContext, Listener
+from ..connection import ConnectionContext, Listener, SocketProtocol
 from ..connection.addresses import EVERYWHERE, reachable
 from .authentication import LeafAuthenticator
 from .connection import LeafConnection
@@ -81,7 +81,11 @@ class Leafs(LeafContext):
         """
         return LeafConnection(self, self, wire, peer, remote)
 
-    def _protocol(self, remote: LeafRemote | None = None) -> LeafProtocol:
+    def _protocol(self, remote: LeafRemote | None = None) -> SocketProtocol:
+        if remote is not None and remote.target is not None and remote.target.websocket:
+            from .over_websocket import solicited
+
+            return solicited(self, self.listener, self.connection, remote)
         return LeafProtocol(self, self.listener, self.connection, remote)
 
     # --- start and end
@@ -113,6 +117,8 @@ class Leafs(LeafContext):
         """Close every connection and the listener."""
         await self.stop_accepting()
         tasks = [task for remote in self.remotes if (task := remote.stop(SHUTDOWN)) is not None]
+        for connection in list(self.connections.values()):
+            connection.close(SHUTDOWN)  # those too whose sockets are WebSockets
         self.listener.close_all(SHUTDOWN)
         await asyncio.gather(*tasks, return_exceptions=True)
         await self.listener.closed()
@@ -183,11 +189,12 @@ class Leafs(LeafContext):
         for connection in list(self.connections.values()):
             connection.close("Server Reloaded")
 
-    def set_other_urls(self, urls: list[str]) -> None:
+    def set_other_urls(self, urls: list[str], websocket_urls: list[str]) -> None:
         """Set where other servers of the cluster accept leafs, and tell the leafs if that has changed."""
         known = list(dict.fromkeys([*self.own_urls(), *urls]))
-        if known != self.documents.urls:
-            self.documents.urls = known
+        documents = self.documents
+        if (known, websocket_urls) != (documents.urls, documents.websocket_urls):
+            documents.urls, documents.websocket_urls = known, websocket_urls
             for connection in self.connections.values():
                 if connection.remote is None:
                     connection.send_line(self.documents.info({}))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from ..clock import SECOND
 from ..connection.dial import dial
 from .credentials import read_credentials, sign
-from .remote_urls import RemoteUrls
+from .remote_urls import RemoteUrls, proxy_address
 
 if TYPE_CHECKING:
     from ..accounts import Account
@@ -176,7 +176,7 @@ class LeafRemote:
     async def _dial(self) -> None:
         context = self._context
         target = self.target = self.targets.next()
-        timeout = self.options.dial_timeout or context.options.leafnodes.dial_timeout
+        timeout = self.dial_timeout
         context.log.debug(f"Trying to connect as leafnode to remote server on {str(target)!r}")
 
         def make() -> SocketProtocol:
@@ -184,29 +184,48 @@ class LeafRemote:
             return self._protocol
 
         try:
-            if target.websocket:
-                raise OSError("WebSocket is not served yet")
+            host, port = self._address(target)
             if await self._find(self.options.account) is None:
                 raise OSError(f"unknown local account {self.options.account!r}")
-            await dial(make, target.host, target.port, timeout / SECOND)
+            await dial(make, host, port, timeout / SECOND)
         except (OSError, TimeoutError) as error:
             self._protocol = None
             self._failed(target, error)
         finally:
             self._task = None
 
+    def _address(self, target: RemoteUrl) -> tuple[str, int]:
+        """Return where to dial: a WebSocket hub may be behind a proxy."""
+        if self.options.proxy is None or not target.websocket:
+            return target.host, target.port
+        return proxy_address(self.options.proxy.url)
+
+    @property
+    def dial_timeout(self) -> int:
+        """The longest time to connect, in ns."""
+        options, of_all = self.options, self._context.options
+        usual = options.dial_timeout or of_all.leafnodes.dial_timeout
+        return usual if options.proxy is None else options.proxy.timeout or usual
+
     def _failed(self, target: RemoteUrl, error: Exception) -> None:
+        self._report(target, str(error) or "dial timeout")
+        leafnodes = self._context.options.leafnodes
+        interval = leafnodes.reconnect
+        self._later(interval + random.randrange(max(1, interval)))
+
+    def refused(self, reason: str) -> None:
+        """Take note that the hub or a proxy did not grant WebSocket. The socket is about to be closed."""
+        assert self.target is not None
+        self._report(self.target, reason)
+
+    def _report(self, target: RemoteUrl, reason: str) -> None:
         self.attempts += 1
-        reason = str(error) or "dial timeout"
         text = (
             f"Error trying to connect as leafnode to remote server {str(target)!r} "
             f"(attempt {self.attempts}): {reason}"
         )
         log = self._context.log
         (log.error if self.attempts == 1 or self.attempts % _REPORT_EVERY == 0 else log.debug)(text)
-        leafnodes = self._context.options.leafnodes
-        interval = leafnodes.reconnect
-        self._later(interval + random.randrange(max(1, interval)))
 
 
 def _is_address(host: str) -> bool:

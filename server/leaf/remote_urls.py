@@ -25,6 +25,7 @@ class RemoteUrl:
     port: int
     user: str | None = None
     password: str | None = None
+    path: str = ""
 
     @classmethod
     def parse(cls, url: str) -> RemoteUrl:
@@ -34,7 +35,7 @@ class RemoteUrl:
             raise ValueError(f"no host in {url!r}")
         user = None if parts.username is None else unquote(parts.username)
         password = None if parts.password is None else unquote(parts.password)
-        return cls(parts.scheme, parts.hostname, parts.port or _PORT, user, password)
+        return cls(parts.scheme, parts.hostname, parts.port or _PORT, user, password, parts.path)
 
     @property
     def secure(self) -> bool:
@@ -48,6 +49,12 @@ class RemoteUrl:
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"
+
+
+def proxy_address(url: str) -> tuple[str, int]:
+    """Return the host and port of an HTTP proxy."""
+    parts = urlsplit(url)
+    return parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
 
 
 class RemoteUrls:
@@ -86,7 +93,10 @@ class RemoteUrls:
         If a configured URL asks for TLS, so do they, because they get the same user and password.
         """
         known = {(t.host, t.port) for t in self._configured}
-        scheme = "tls" if any(t.secure for t in self._configured) else "nats-leaf"
+        secure = any(t.secure for t in self._configured)
+        scheme = "tls" if secure else "nats-leaf"
+        if self._configured[0].websocket:
+            scheme = "wss" if secure else "ws"
         found = []
         for address in addresses:
             try:

@@ -49,7 +49,7 @@ class Routes(RouteContext):
     peers: routes by the server id of the peer.
     remotes: the addresses that this server dials.
     listener: all sockets of routes, accepted or dialled.
-    set_leaf_urls: is called with the addresses where other servers accept leafs.
+    set_leaf_urls: is called with the addresses where other servers accept leafs, and those for WebSocket.
     observers: are called when peers come and go.
     """
 
@@ -58,7 +58,7 @@ class Routes(RouteContext):
         self.peers: dict[str, RouteConnection] = {}
         self.remotes: list[RouteRemote] = []
         self.listener = Listener(self.log)
-        self.set_leaf_urls: Callable[[list[str]], None] = lambda urls: None
+        self.set_leaf_urls: Callable[[list[str], list[str]], None] = lambda urls, websocket_urls: None
         self.observers: list[RouteEvents] = []
         self._clients = clients
         self._stopping = False
@@ -309,7 +309,8 @@ class Routes(RouteContext):
         if self._stopping:
             return
         known = [peer.info for peer in self.peers.values() if peer.info is not None]
-        self.set_leaf_urls([url for info in known for url in info.leafnode_urls])
+        leaf_urls = [url for info in known for url in info.leafnode_urls]
+        self.set_leaf_urls(leaf_urls, [url for info in known for url in info.ws_connect_urls])
         if self.cluster.no_advertise:
             return
         self._advertise_websocket(known)

@@ -13,7 +13,7 @@ from ..clock import SECOND
 from ..connection import SocketProtocol
 from .frames import FrameReader, FrameWriter
 from .request import Accepted, Refused, UpgradeRequest
-from .wire import WebSocketWire
+from .wire import MOST_INFLATED, WebSocketWire
 
 if TYPE_CHECKING:
     import asyncio
@@ -24,16 +24,15 @@ if TYPE_CHECKING:
     from ..connection.socket_protocol import Sockets
 
 PATIENCE = 10 * SECOND  # if the configuration sets no timeout
-# A compressed message may become so many times `max_payload`, but no more than the most.
+# A client's compressed message may become so many times `max_payload`, but no more than the most.
 _INFLATED_PAYLOADS = 8
-_MOST_INFLATED = 64 << 20
 
 Accept = Callable[["ConnectionTransport", tuple[str, int]], "Connection"]
 
 
 def most_inflated(max_payload: int) -> int:
     """Return how many bytes a compressed message may become."""
-    return min(_INFLATED_PAYLOADS * max_payload, _MOST_INFLATED)
+    return min(_INFLATED_PAYLOADS * max_payload, MOST_INFLATED)
 
 
 class WebSocketProtocol(SocketProtocol):
@@ -117,7 +116,9 @@ class WebSocketProtocol(SocketProtocol):
             context.log.error(f"{self._name()} - Not configured to accept leaf node connections")
             wire.close()
             return
-        most = most_inflated(context.options.max_payload) if answer.compress else 0
+        most = 0
+        if answer.compress:  # a leaf node sends all that it has pending in one message
+            most = MOST_INFLATED if answer.leaf else most_inflated(context.options.max_payload)
         reader = FrameReader(masked=answer.masked, most_inflated=most)
         framed = WebSocketWire(context, wire, reader, FrameWriter(compress=answer.compress))
         connection = accept(framed, self._peer)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _TURN = 4_000_000  # ns of decoding or compressing until others have their turn
 _PIECE = 1 << 16  # bytes that are passed on or compressed at once
+MOST_INFLATED = 64 << 20  # bytes that a compressed message may become at most
 _FRAMES = 64  # from one look at the clock to the next
 _MOST_UNREAD = 1 << 16  # bytes that a peer may have left unread and still get an answer to a ping
 

@@ -19,7 +19,7 @@ class ListenerAuthorization:
 
 @dataclass(slots=True)
 class WebSocketOptions:
-    """The `websocket { }` block: clients over WebSocket."""
+    """The `websocket { }` block: clients and leaf nodes over WebSocket."""
 
     host: str = option("0.0.0.0", "host net", "string", "Address to listen on.")  # noqa: S104 the reference's default
     port: int | None = option(None, "port listen", "port", "Port or `host:port`; -1: any free port.")

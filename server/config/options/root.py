@@ -263,7 +263,12 @@ class Options:
         None, "ocsp_cache", "ocsp_cache", "Cache of OCSP answers.", reload=True
     )
     websocket: WebSocketOptions | None = option(
-        None, "websocket ws", "section", "Clients over WebSocket.", reload=True, section=WebSocketOptions
+        None,
+        "websocket ws",
+        "section",
+        "Clients and leaf nodes over WebSocket.",
+        reload=True,
+        section=WebSocketOptions,
     )
     mqtt: MQTTOptions | None = option(
         None, "mqtt", "section", "Clients that speak MQTT.", reload=True, section=MQTTOptions

@@ -23,6 +23,10 @@ class Protocol(asyncio.Protocol):
         self.connection: asyncio.BaseTransport | None = None
         self.lost = False
 
+    @property
+    def taken(self) -> bool:
+        return self.connection is not None
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.connection = transport
         until = time.monotonic() + self.stall
