@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..explain.account_origin import UNTOLD, AccountOrigin
+from ..explain.publisher import Publisher
 
 Info = Mapping[str, Any]
 
@@ -87,6 +88,7 @@ class JetStreamFacts:
     consumers: their infos, by the name of the stream.
     unread: how many streams' consumers were not asked for.
     origin: where the account is made.
+    publisher: this user, and what it may publish.
     """
 
     account: Info = field(default_factory=dict)
@@ -95,6 +97,7 @@ class JetStreamFacts:
     consumers: Mapping[str, tuple[Info, ...]] = field(default_factory=dict)
     unread: int = 0
     origin: AccountOrigin = UNTOLD
+    publisher: Publisher | None = None
 
 
 @dataclass(frozen=True)

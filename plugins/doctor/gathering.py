@@ -25,6 +25,7 @@ from ...cli.refusal import plain_error
 from ...cli.user import user_info
 from ...client import secret
 from ..explain.account_origin import origin_of
+from ..explain.publisher import publisher_of
 from ..explain.queries import allowed
 from .facts import ConnectionFacts, ConnectionSettings, DoctorFacts, Failure, JetStreamFacts, ServerFacts
 from .servers import servers_of
@@ -50,7 +51,9 @@ async def gather(profile: Profile, system: str = "") -> DoctorFacts:
             link = replace(await _link(connection), ahead=user.ahead)
             jetstream = await _jetstream(connection)
             if isinstance(jetstream, JetStreamFacts):
-                jetstream = replace(jetstream, origin=origin_of(user.data, profile))
+                jetstream = replace(
+                    jetstream, origin=origin_of(user.data, profile), publisher=publisher_of(user.data)
+                )
             own = await _own_servers(connection)
             refusals = [plain_error(each) for each in connection.errors]
             found = tuple(each for each in refusals if "permissions violation" in each.lower())

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ...cli import words
 from ...cli.errors import ExitCode
 from ...cli.proposal import command
+from ..explain.ack_findings import EXAMPLE, ack_subject
 from ..explain.consumer_facts import ConsumerFacts
 from ..explain.consumer_findings import of_consumer
 from ..explain.finding import ERROR, NOTE, WARNING, Finding
-from ..explain.stream_findings import StreamFacts, filters_of, of_stream
+from ..explain.origin_findings import OriginFacts, origins_in
+from ..explain.publisher import refusal
+from ..explain.stream_findings import StreamFacts, filters_of, listed, of_stream
 from .facts import JetStreamFacts
 
 Info = Mapping[str, Any]
@@ -34,6 +38,9 @@ OF_STREAMS = {
     "account_limit_reached",
     "account_limit_near",
     "no_interest",
+    "origin_refuses",
+    "origin_silent",
+    "origin_behind",
 }
 OF_ACCOUNT = {"account_limit_reached", "account_limit_near"}
 OF_CONSUMERS = {
@@ -61,9 +68,10 @@ def of_jetstream(jetstream: JetStreamFacts) -> Iterator[Finding]:
     yield from _count(jetstream.account)
     reported: set[str] = set()
     for info in jetstream.streams:
-        facts = StreamFacts(info, jetstream.account, origin=jetstream.origin)
+        origins = tuple(OriginFacts(*each) for each in origins_in(info))
+        facts = StreamFacts(info, jetstream.account, origins=origins, origin=jetstream.origin)
         for each in of_stream(facts):
-            if each.check in OF_STREAMS - reported:
+            if each.check in OF_STREAMS - reported and each.severity != NOTE:
                 yield each
                 reported |= {each.check} & OF_ACCOUNT  # which is the same for every stream
         yield from _replicas(facts)
@@ -71,6 +79,7 @@ def of_jetstream(jetstream: JetStreamFacts) -> Iterator[Finding]:
         yield from _consumer_limit(facts)
         for consumer in jetstream.consumers.get(facts.name, ()):
             yield from _consumer(consumer, info)
+    yield from _mute(jetstream)
     if jetstream.unread:
         yield Finding(
             "not_examined", NOTE,
@@ -86,6 +95,29 @@ def _consumer(info: Info, stream: Info) -> Iterator[Finding]:
     for each in of_consumer(facts):
         if each.check in OF_CONSUMERS and each.severity != NOTE and (lasting or each.check not in MEANT):
             yield replace(each, severity=WARNING) if each.check in MEANT else each
+
+
+def _mute(jetstream: JetStreamFacts) -> Iterator[Finding]:
+    """Yield of which consumers, none of whose messages was ever acknowledged, this user may not do so."""
+    refused: dict[str, str] = {}  # the sentence why, by consumer
+    for info in [each for one in jetstream.consumers.values() for each in one]:
+        facts = ConsumerFacts(info, {})
+        waits = facts.count("num_ack_pending") or facts.count("num_redelivered")
+        acked = facts.at("ack_floor", "consumer_seq") or facts.config.get("ack_policy", "none") == "none"
+        if jetstream.publisher is None or acked or not waits:
+            continue
+        subject = ack_subject(facts, EXAMPLE)
+        why = jetstream.publisher.mute("acknowledgements", partial(refusal, subject=subject))
+        if why:
+            refused[facts.about] = why
+    if refused:
+        first = next(iter(refused))
+        yield Finding(
+            "ack_refused", WARNING,
+            f"{refused[first]} What it receives of {listed([*refused])} is never acknowledged.",
+            {"consumers": list(refused)},
+            (command("explain", "consumer", *first.split(" > ")),), first,
+        )  # fmt: skip
 
 
 def _unmatched(info: Info) -> dict[str, int]:

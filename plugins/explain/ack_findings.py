@@ -15,6 +15,7 @@ Info = Mapping[str, Any]
 SECOND = 1_000_000_000
 USUAL = 30 * SECOND  # the ack wait of a consumer that does not set one
 RESETTABLE = {"all", "by_start_sequence", "by_start_time"}  # the other policies have no way back
+EXAMPLE = "1.1.1.1.0"  # the end of an ack's subject, of a message that need not exist
 LONG = 300 * SECOND  # an ack wait after which people look for a fault before it is over
 
 
@@ -64,7 +65,7 @@ def _mute(facts: ConsumerFacts) -> Iterator[Finding]:
 
 def _may_it(facts: ConsumerFacts) -> str:
     """Return the command by which a client's user finds out whether it may acknowledge."""
-    return command("explain", "subject", ack_subject(facts, "1.1.1.1.0"))
+    return command("explain", "subject", ack_subject(facts, EXAMPLE))
 
 
 def _full(facts: ConsumerFacts) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from ...cli.errors import ExitCode
 from ..consumer.info import CONSUMER, chosen
 from ..stream.info import ALL, STREAM
 from . import queries
-from .ack_findings import ack_subject
+from .ack_findings import EXAMPLE, ack_subject
 from .consumer_facts import ConsumerFacts
 from .consumer_findings import of_consumer
 from .finding import FINDINGS, NOTE, Finding, show
@@ -50,7 +50,7 @@ async def _findings(connection: NatsConnection, stream: str, consumer: str) -> l
         subjects = sorted(await queries.subjects_of(connection.js, stream))
     known = ConsumerFacts(info, facts.info, last, tuple(subjects))
     if known.count("num_ack_pending") or known.count("num_redelivered"):
-        example = ack_subject(known, "1.1.1.1.0")
+        example = ack_subject(known, EXAMPLE)
         mute = await refused(connection, example, "acknowledgements", queries.PATIENCE)
         known = replace(known, mute=mute)
     return [*of_consumer(known), *behind]

@@ -6,7 +6,7 @@ other end has interest in it; from there it may go on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,13 +44,18 @@ class Reach:
 
 
 def follow(
-    waypoint: Waypoint, start: str, servers: Mapping[str, AnsweringServer], answers: Iterable[Info]
+    waypoint: Waypoint,
+    start: str,
+    servers: Mapping[str, AnsweringServer],
+    answers: Iterable[Info],
+    remotes: Mapping[str, Sequence[Info]],
 ) -> Reach:
     """Add to a waypoint what becomes of the message at each leaf connection, and return how far it gets.
 
     start: the server that it begins at.
     servers: those that answered, by name.
     answers: what they tell of their leaf connections.
+    remotes: of the configuration of each server, as VARZ has them.
     """
     reported = {
         AnsweringServer.of(each).name: (each.get("data") or {}).get("leafs") or [] for each in answers
@@ -64,7 +69,8 @@ def follow(
             peer = str(leaf.get("name", ""))
             if leaf.get("account") != waypoint.account or peer in here:
                 continue
-            if _crosses(waypoint, leaf, servers.get(name, AnsweringServer(name)), servers.get(peer)):
+            denied = _denied(waypoint, leaf, name, remotes)
+            if _crosses(waypoint, leaf, servers.get(name, AnsweringServer(name)), servers.get(peer), denied):
                 beyond = [each for each in _beside(peer, servers) if each not in here]
                 reach.crossed |= {each: servers.get(each, AnsweringServer(each)) for each in beyond}
                 here += beyond
@@ -84,17 +90,32 @@ def _beside(name: str, servers: Mapping[str, AnsweringServer]) -> list[str]:
     ]
 
 
-def _crosses(waypoint: Waypoint, leaf: Info, server: AnsweringServer, peer: AnsweringServer | None) -> bool:
+def _denied(waypoint: Waypoint, leaf: Info, name: str, remotes: Mapping[str, Sequence[Info]]) -> str:
+    """Return by what a remote's configuration keeps the message from crossing; empty if by nothing known.
+
+    Which of several remotes for one account a connection is of, is not told: only what all deny is certain.
+    """
+    owner, side = (name, "exports") if leaf.get("is_spoke") else (str(leaf.get("name", "")), "imports")
+    of_account = [each for each in remotes.get(owner, ()) if each.get("local_account") == waypoint.account]
+    lists = [(each.get("deny") or {}).get(side) or [] for each in of_account]
+    rules = [next((rule for rule in one if matches(rule, waypoint.subject)), "") for one in lists]
+    return f"deny_{side} of {owner} has {rules[0]}" if rules and all(rules) else ""
+
+
+def _crosses(
+    waypoint: Waypoint, leaf: Info, server: AnsweringServer, peer: AnsweringServer | None, denied: str
+) -> bool:
     """Add what becomes of the message at one connection; return whether it crosses that."""
     name = str(leaf.get("name", ""))
     where = f"{name} (domain {peer.domain})" if peer is not None and peer.domain else name
     subjects = [str(each).partition(" ")[0] for each in leaf.get("subscriptions_list") or []]
     wanted = [each for each in subjects if matches(each, waypoint.subject)]
-    if wanted:
+    if wanted and not denied:
         text = f"It crosses from {server.name} to {where}: {wanted[0]} is wanted there."
         waypoint.add("leaf", REACHED, text, name)
         return True
-    text = f"It does not cross from {server.name} to {where}: there is no interest, or it is denied."
+    why = denied or "there is no interest, or it is denied"
+    text = f"It does not cross from {server.name} to {where}: {why}."
     if waypoint.subject.startswith("$JS.API.") and peer is not None and peer.domain != server.domain:
         api = f"$JS.{peer.domain or 'its domain'}.API"
         text = f"It does not cross from {server.name} to {where}: that domain is reached as {api} only."

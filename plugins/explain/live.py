@@ -104,6 +104,7 @@ class _Inspector:
         self.reported = reported
         self.origin = UNTOLD  # of the own account
         self.servers: dict[str, AnsweringServer] = {}  # by name
+        self._remotes: dict[str, list[Info]] | None = None  # by the name of the server
         self._stored: dict[tuple[str, str], list[StoredStream] | None] = {}
 
     async def begin(self) -> None:
@@ -214,8 +215,14 @@ class _Inspector:
         if self.system is None:
             return Reach()
         request = {"account": waypoint.account, "subscriptions": True}
+        if self._remotes is None:
+            found = await self._ask("VARZ", {})
+            variables = {AnsweringServer.of(each).name: each.get("data") or {} for each in found}
+            self._remotes = {
+                name: (each.get("leaf") or {}).get("remotes") or [] for name, each in variables.items()
+            }
         start = str(self.connection.greeting.get("server_name", ""))
-        return follow(waypoint, start, self.servers, await self._ask("LEAFZ", request))
+        return follow(waypoint, start, self.servers, await self._ask("LEAFZ", request), self._remotes)
 
 
 async def _own_streams(js: JsApi, subject: str, origin: AccountOrigin) -> list[StoredStream] | None:

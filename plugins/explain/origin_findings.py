@@ -63,6 +63,23 @@ def filters_of(config: Info) -> list[str]:
     return [single] if single else [each["src"] for each in transforms if each.get("src")]
 
 
+def origins_in(info: Info) -> list[tuple[str, Info, Info]]:
+    """Return the mirror and sources of a stream: kind, configuration and progress."""
+    config = info["config"]
+    wanted = [("mirror", config["mirror"])] if config.get("mirror") else []
+    wanted += [("source", each) for each in config.get("sources") or []]
+    reported = ([info["mirror"]] if info.get("mirror") else []) + (info.get("sources") or [])
+    return [(kind, each, next((one for one in reported if _same(one, each)), {})) for kind, each in wanted]
+
+
+def _same(status: Info, config: Info) -> bool:
+    """Return whether a progress is that of this mirror or source: one origin may have several."""
+    prefixes = [(each.get("external") or {}).get("api", "") for each in (status, config)]
+    named = status.get("name") == config.get("name") and prefixes[0] == prefixes[1]
+    filters = filters_of(status)
+    return named and (not filters or filters == filters_of(config))
+
+
 def of_origin(origin: OriginFacts, about: str, age: int) -> Iterator[Finding]:
     """Yield what is to be said about a mirror or source of the stream `about`.
 
@@ -86,19 +103,26 @@ def of_origin(origin: OriginFacts, about: str, age: int) -> Iterator[Finding]:
     elif error:
         yield Finding(
             "origin_refuses", ERROR,
-            f"The {origin.kind} {origin.label} answers with an error: {error.get('description', '')} "
+            f"Nothing comes from the {origin.kind} {origin.label}: {error.get('description', '')} "
             f"({error.get('err_code', 0)}).",
             evidence, (origin.command("stream", "info", origin.name),), about,
         )  # fmt: skip
     elif silent and (active > SILENT or age > SILENT):
-        since = f"{words.span(active)} ago" if active >= 0 else "never"
+        since = f"last heard {words.span(active)} ago" if active >= 0 else "never heard"
         yield Finding(
             "origin_silent", ERROR,
-            f"The {origin.kind} {origin.label} was last heard {since}; it says something every second while "
-            "all is well.",
+            f"The {origin.kind} {origin.label} was {since}; it says something every second while all is "
+            "well.",
             evidence, (command("server", "report", "leafnodes"),), about,
         )  # fmt: skip
     else:
+        if origin.seen == UNREACHABLE:
+            yield Finding(
+                "origin_unreachable", NOTE,
+                f"Nobody answers this user for the {origin.kind} {origin.label}, which was heard "
+                f"{words.span(active)} ago: the user may not ask there, or it was cut off just now.",
+                evidence, (origin.command("stream", "info", origin.name),), about,
+            )  # fmt: skip
         yield from _progress(origin, about, evidence)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...cli.connection import NatsConnection
 from ...cli.user import user_info
-from ...protocol.subject import is_subset
+from ...protocol.subject import collide, is_subset
 
 if TYPE_CHECKING:
     from ...server.accounts.permissions import Permissions
@@ -27,6 +27,18 @@ class Publisher:
         self.label = label
         self.permissions = permissions
         self.known = known
+
+    def mute(self, what: str, refusal: Callable[[Permissions], str]) -> str:
+        """Return why it may not publish `what`, as a sentence.
+
+        Empty if it may, or if it may answer what it receives.
+
+        refusal: why its lists do not allow that.
+        """
+        if self.permissions is None or self.permissions.responses is not None:
+            return ""
+        why = refusal(self.permissions)
+        return f"{self.label[:1].upper()}{self.label[1:]} may not publish {what}: {why}." if why else ""
 
 
 def publisher_of(user: Info) -> Publisher:
@@ -62,16 +74,26 @@ def refusal(permissions: Permissions, subject: str) -> str:
     return f"{denied[0]} denies it" if denied else "none of its allowed subjects has it"
 
 
+def refusal_of_all(permissions: Permissions, patterns: Iterable[str]) -> str:
+    """Return why the lists allow no subject that these patterns match; empty if they may allow one."""
+    why = ""
+    for pattern in patterns:
+        denied = [each for each, _ in permissions.publish_deny if is_subset(pattern, each)]
+        allowed = permissions.publish_allow
+        if not denied and (allowed is None or any(collide(pattern, each) for each, _ in allowed)):
+            return ""
+        why = why or (f"{denied[0]} denies it" if denied else "none of its allowed subjects has one of them")
+    return why
+
+
 async def refused(connection: NatsConnection, subject: str, what: str, seconds: float) -> str:
     """Return why this user may not publish to `subject`, as a sentence that calls it `what`.
 
     Empty if it may, if it may answer what it receives, or if its server says nothing of it in time.
     """
-    user = (await user_info(connection, seconds)).get("data") or {}
-    publisher = publisher_of(user)
-    permissions = publisher.permissions
-    if permissions is None or permissions.responses is not None:
-        return ""
-    why = refusal(permissions, subject)
-    label = publisher.label[:1].upper() + publisher.label[1:]
-    return f"{label} may not publish {what}: {why}." if why else ""
+    return (await asked(connection, seconds)).mute(what, lambda lists: refusal(lists, subject))
+
+
+async def asked(connection: NatsConnection, seconds: float) -> Publisher:
+    """Return this user as a publisher; nothing is known of it if its server says nothing in time."""
+    return publisher_of((await user_info(connection, seconds)).get("data") or {})

@@ -7,7 +7,7 @@ a finding and no failure.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -19,7 +19,7 @@ from ...cli.proposal import command
 from ...cli.user import user_info
 from .account_origin import origin_of
 from .finding import ERROR, Finding
-from .origin_findings import MISSING, PRESENT, UNKNOWN, UNREACHABLE, OriginFacts, filters_of
+from .origin_findings import MISSING, PRESENT, UNKNOWN, UNREACHABLE, OriginFacts, filters_of, origins_in
 from .stream_findings import StreamFacts, account_use
 
 Info = dict[str, Any]
@@ -60,7 +60,7 @@ async def stream_facts(js: JsApi, name: str) -> StreamFacts | Finding:
         account=await allowed(js.request("INFO")) or {},
         consumers=tuple(consumers),
         subjects=subjects,
-        origins=tuple([await _origin(js, *each) for each in _origins(info)]),
+        origins=tuple([await _origin(js, *each) for each in origins_in(info)]),
     )
 
 
@@ -138,24 +138,7 @@ async def last_sequences(js: JsApi, stream: str, filters: Iterable[str]) -> dict
     return found
 
 
-def _origins(info: Info) -> list[tuple[str, Info, Info]]:
-    """Return the mirror and sources of a stream: kind, configuration and progress."""
-    config = info["config"]
-    wanted = [("mirror", config["mirror"])] if config.get("mirror") else []
-    wanted += [("source", each) for each in config.get("sources") or []]
-    reported = ([info["mirror"]] if info.get("mirror") else []) + (info.get("sources") or [])
-    return [(kind, each, next((one for one in reported if _same(one, each)), {})) for kind, each in wanted]
-
-
-def _same(status: Info, config: Info) -> bool:
-    """Return whether a progress is that of this mirror or source: one origin may have several."""
-    prefixes = [(each.get("external") or {}).get("api", "") for each in (status, config)]
-    named = status.get("name") == config.get("name") and prefixes[0] == prefixes[1]
-    filters = filters_of(status)
-    return named and (not filters or filters == filters_of(config))
-
-
-async def _origin(js: JsApi, kind: str, config: Info, status: Info) -> OriginFacts:
+async def _origin(js: JsApi, kind: str, config: Mapping[str, Any], status: Mapping[str, Any]) -> OriginFacts:
     """Return what this user sees of an origin."""
     there = js
     prefix = (config.get("external") or {}).get("api", "").removesuffix(".")

@@ -6,12 +6,13 @@ import click
 
 from ...cli import output
 from ...cli.command import Command
-from ...cli.connection import connect
+from ...cli.connection import NatsConnection, connect
 from ...cli.errors import ExitCode
 from ..stream.info import ALL, STREAM, chosen
 from . import queries
 from .finding import FINDINGS, Finding, show
-from .stream_findings import of_stream
+from .publisher import asked, refusal_of_all
+from .stream_findings import never_published, of_stream
 
 
 @click.command(cls=Command)
@@ -22,6 +23,18 @@ async def stream(stream: str, all_streams: bool) -> ExitCode:
     """Say why nothing arrives in STREAM: limits, interest, mirrors and sources, servers."""
     async with connect() as connection:
         stream = await chosen(connection, stream, everything=all_streams)
-        facts = await queries.stream_of(connection, stream)
-    found = [facts] if isinstance(facts, Finding) else of_stream(facts)
+        found = await _findings(connection, stream)
     return show(f"Stream {stream}", found, "nothing keeps messages from arriving")
+
+
+async def _findings(connection: NatsConnection, stream: str) -> list[Finding]:
+    facts = await queries.stream_of(connection, stream)
+    if isinstance(facts, Finding):
+        return [facts]
+    found = of_stream(facts)
+    subjects = facts.config.get("subjects") or []
+    if subjects and not facts.state.get("last_seq"):
+        publisher = await asked(connection, queries.PATIENCE)
+        mute = publisher.mute("to its subjects", lambda lists: refusal_of_all(lists, subjects))
+        found += never_published(facts, mute)
+    return found

@@ -13,7 +13,7 @@ from typing import Any
 from ...cli import words
 from ...cli.errors import ExitCode
 from ...cli.proposal import command
-from ...protocol.subject import is_subset
+from ...protocol.subject import is_literal, is_subset
 from .account_origin import UNTOLD, AccountOrigin
 from .finding import ERROR, NOTE, WARNING, Finding
 from .origin_findings import OriginFacts, of_origin
@@ -147,9 +147,27 @@ def _subjects(facts: StreamFacts) -> Iterator[Finding]:
     elif not facts.state.get("last_seq"):
         yield Finding(
             "never_stored", NOTE,
-            f"Nothing was ever stored. The stream takes what is published to {listed(config['subjects'])}.",
-            {"last_seq": 0}, (), facts.name,
+            f"Nothing was ever stored. The stream takes what is published to {listed(config['subjects'])}: "
+            "nobody publishes there, or a permission, a mapping or a leaf connection keeps it away.",
+            {"last_seq": 0}, (command("explain", "subject", _example(config["subjects"])),), facts.name,
         )  # fmt: skip
+
+
+def never_published(facts: StreamFacts, mute: str) -> list[Finding]:
+    """Return the finding that this user may not publish to a stream in which nothing was ever stored.
+
+    mute: why it may not, in a sentence; empty for none.
+    """
+    if not mute:
+        return []
+    text = f"{mute} Nothing was ever stored: if its publishers connect as this user, that is why."
+    commands = (command("explain", "subject", _example(facts.config["subjects"])),)
+    return [Finding("publish_refused", WARNING, text, {"last_seq": 0}, commands, facts.name)]
+
+
+def _example(subjects: list[str]) -> str:
+    """Return one of the subjects that a message can be published to, or a word for it."""
+    return next(filter(is_literal, subjects), "SUBJECT")
 
 
 def _limits(facts: StreamFacts) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...protocol.timestamp import format_rfc3339
 from ..config.check.server import KNOWN_FLAGS
-from ..config.options import SECOND, TLSOptions
+from ..config.options import SECOND, RemoteOptions, TLSOptions
 from ..identity import cluster_name
 from .jsz import config, limits, stats
 from .tls import certificate_end
@@ -110,7 +110,7 @@ def _blocks(server: Monitored) -> dict[str, Any]:
             leaf |= {"tls_required": True, "tls_verify": options.leafnodes.tls.verify}
             leaf |= certificate_end(options.leafnodes.tls)
     if options.leafnodes.remotes:
-        leaf["remotes"] = [{"local_account": remote.account} for remote in options.leafnodes.remotes]
+        leaf["remotes"] = [_leaf_remote(remote) for remote in options.leafnodes.remotes]
     return {
         "cluster": _cluster(server),
         "gateway": {},
@@ -178,6 +178,12 @@ def jetstream(server: Monitored) -> dict[str, Any]:
 
         found["meta"] = meta_cluster(engine.cluster.view)
     return found
+
+
+def _leaf_remote(remote: RemoteOptions) -> dict[str, Any]:
+    denied = {"imports": remote.deny_imports, "exports": remote.deny_exports}
+    deny = {name: list(subjects) for name, subjects in denied.items() if subjects}
+    return {"local_account": remote.account, **({"deny": deny} if deny else {})}
 
 
 def _totals(server: Monitored) -> dict[str, Any]:

@@ -206,6 +206,16 @@ def test_jsz_shows_streams(server: ServerProcess, unique: str) -> None:
     assert [c["name"] for c in stream["consumer_detail"]] == ["C"]
 
 
+def test_the_deny_lists_of_remotes_are_reported(serve: Callable[[str], ServerProcess]) -> None:
+    denying = '{ url: "nats-leaf://127.0.0.1:<nobody>", deny_exports: ["a.>", "b"], deny_imports: "c" }'
+    plain = '{ url: "nats-leaf://127.0.0.1:<nobody_else>" }'
+    config = "listen: 127.0.0.1:<client>\nhttp: 127.0.0.1:<http>\n"
+    config += f'leafnodes {{ reconnect: "60s", remotes: [{denying}, {plain}] }}'
+    denies, other = document(serve(config), "/varz")["leaf"]["remotes"]
+    assert denies["deny"] == {"exports": ["a.>", "b"], "imports": ["c"]}
+    assert (other["local_account"], "deny" in other) == ("$G", False)
+
+
 def test_the_configuration_of_jetstream_is_reported(serve: Callable[[str], ServerProcess]) -> None:
     limits = 'max_ack_pending: 100, duplicate_window: "1m", max_request_batch: 10, max_ha_assets: 5'
     store = 'store_dir: "<store>", max_mem: 10MB, max_file: 10MB'

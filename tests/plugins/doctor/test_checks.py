@@ -20,6 +20,7 @@ from pyjs.plugins.doctor.facts import (
     TrustedOperator,
 )
 from pyjs.plugins.doctor.jetstream_checks import OF_CONSUMERS, OF_STREAMS
+from pyjs.plugins.explain.publisher import publisher_of
 
 NOW = 1_800_000_000 * SECOND
 HOUR = 3600 * SECOND
@@ -50,6 +51,7 @@ def consumer(**more: Any) -> dict[str, Any]:
 
 
 NOBODY = {"consumer_seq": 0, "stream_seq": 0}
+NO_ACKS = {"user": "u", "permissions": {"publish": {"deny": ["$JS.ACK.>"]}}}
 IDLE = {"delivered": NOBODY, "ack_floor": NOBODY}
 
 
@@ -108,6 +110,11 @@ def linked(**changes: Any) -> DoctorFacts:
 def having(**changes: Any) -> DoctorFacts:
     assert isinstance(SOUND.jetstream, JetStreamFacts)
     return replace(SOUND, jetstream=replace(SOUND.jetstream, **changes))
+
+
+def mirrored(status: dict[str, Any]) -> tuple[dict[str, Any], ...]:
+    """One stream, a mirror that goes so."""
+    return (stream(subjects=[], mirror={"name": "O"}) | {"mirror": status},)
 
 
 def served(**changes: Any) -> DoctorFacts:
@@ -283,6 +290,35 @@ CASES: dict[str, tuple[DoctorFacts, list[tuple[str, str]], str]] = {
         [],
         "",
     ),
+    "a user who may not acknowledge": (
+        having(
+            publisher=publisher_of(NO_ACKS),
+            consumers={"ORDERS": (consumer(num_ack_pending=1, ack_floor=NOBODY),)},
+        ),
+        [("warning", "never_acked"), ("warning", "ack_refused")],
+        "",
+    ),
+    "one who may not, where others do": (
+        having(publisher=publisher_of(NO_ACKS), consumers={"ORDERS": (consumer(num_ack_pending=1),)}),
+        [],
+        "",
+    ),
+    "a mirror that was never heard": (
+        having(streams=mirrored({"name": "O", "active": -1, "lag": 0})),
+        [("error", "origin_silent")],
+        "The mirror O was never heard",
+    ),
+    "a mirror that brings an error": (
+        having(streams=mirrored({"name": "O", "active": -1, "error": {"err_code": 1, "description": "no"}})),
+        [("error", "origin_refuses")],
+        "Nothing comes from the mirror O: no (1)",
+    ),
+    "a mirror that is late": (
+        having(streams=mirrored({"name": "O", "active": 1, "lag": 2000})),
+        [("warning", "origin_behind")],
+        "2,000 messages",
+    ),
+    "a mirror that is nearly there": (having(streams=mirrored({"name": "O", "active": 1, "lag": 2})), [], ""),
     "paused": (
         having(consumers={"ORDERS": (consumer(paused=True, pause_remaining=HOUR),)}),
         [("warning", "paused")],

@@ -11,7 +11,7 @@ from pyjs.cli.jetstream import JsApi
 from pyjs.cli.profile import Profile
 from pyjs.cli.proposal import command
 from pyjs.keys.nkey import KeyPair, KeyRole
-from pyjs.plugins.explain import finding, origin_findings, queries, stream_findings
+from pyjs.plugins.explain import finding, origin_findings, publisher, queries, stream_findings
 from pyjs.plugins.explain.account_origin import origin_of
 from pyjs.plugins.explain.stream_findings import StreamFacts
 
@@ -81,6 +81,33 @@ def test_lost_messages() -> None:
 def test_a_mirror_that_nobody_can_look_behind(status: dict[str, Any], age: int, checks: list[str]) -> None:
     origin = origin_findings.OriginFacts("mirror", {"name": "O"}, status)
     assert [each.check for each in origin_findings.of_origin(origin, "M", age)] == checks
+
+
+def test_an_origin_that_was_cut_off_just_now() -> None:
+    cut = origin_findings.OriginFacts("source", {"name": "O"}, {"active": SECOND}, "unreachable")
+    (found,) = origin_findings.of_origin(cut, "S", 3600 * SECOND)
+    assert (found.check, found.severity) == ("origin_unreachable", "note")
+    assert "was heard 1.00s ago" in found.text
+
+
+@pytest.mark.parametrize(
+    ("allow", "deny", "patterns", "why"),
+    [
+        (None, [], ["a.*"], ""),
+        (["b.>"], [], ["a.*"], "none of its allowed subjects has one of them"),
+        (["a.eu"], [], ["a.*"], ""),
+        (["b.>"], [], ["a.*", "b.x"], ""),
+        (None, ["a.>"], ["a.*"], "a.> denies it"),
+        (None, ["a.eu"], ["a.*"], ""),
+    ],
+)
+def test_whether_a_user_may_publish_anything_that_a_stream_takes(
+    allow: list[str] | None, deny: list[str], patterns: list[str], why: str
+) -> None:
+    user = {"user": "u", "permissions": {"publish": {"allow": allow, "deny": deny}}}
+    lists = publisher.publisher_of(user).permissions
+    assert lists is not None
+    assert publisher.refusal_of_all(lists, patterns) == why
 
 
 def test_the_limit_of_an_account_is_changed_where_the_account_is_made() -> None:

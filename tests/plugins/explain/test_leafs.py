@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from lib.cli import Cli
 from lib.eventually import eventually
-from lib.leaf_pair import Pair, api, login
+from lib.leaf_pair import ACCOUNTS, LEAF, Pair, api, login
 
 Leafs = Callable[..., list[tuple[str, str]]]
 
@@ -58,6 +58,34 @@ def test_interest_on_the_other_side_takes_it_across(pair: Pair, leafs: Leafs) ->
         assert "leaf-server (domain leaf)" in text
         ((outcome, text),) = leafs("far.away", "subscription")
         assert (outcome, "on leaf-server hears it: far.*." in text) == ("reached", True)
+
+
+@pytest.mark.parametrize("implementation", ["reference", "pyjs"])
+def test_deny_lists_of_a_remote_keep_it_on_its_side(implementation: str, cli: Cli) -> None:
+    denying = LEAF.replace('account: "ACC" }', 'account: "ACC", deny_exports: "far.no" }')
+    pair = Pair(implementation, implementation, leaf_config=denying + ACCOUNTS)
+    try:
+        pair.joined()
+        bare = cli.with_flags()
+        bare.ok("context", "save", "sys", "--server", pair.leaf.url, "--user", "admin", "--password", "admin")
+        acc = cli.with_flags("--server", pair.leaf.url, "--user", "acc", "--password", "acc")
+
+        def outcome(subject: str) -> tuple[str, str]:
+            steps = json.loads(acc.run("explain", subject, "--sys", "sys", "-o", "json").out)
+            ((outcome, text),) = [(s["outcome"], s["text"]) for s in steps if s["kind"] == "leaf"]
+            return outcome, text
+
+        with login(pair.hub) as hearer, login(pair.leaf) as sender:
+            hearer.sub("far.*", "1")
+            hearer.sync()
+            eventually(lambda: outcome("far.yes")[0] == "reached", 20)
+            ended, text = outcome("far.no")
+            assert (ended, text.endswith("deny_exports of leaf-server has far.no.")) == ("ends", True)
+            sender.pub("far.no")
+            sender.pub("far.yes")
+            assert hearer.msg().subject == "far.yes"
+    finally:
+        pair.close()
 
 
 def test_streams_of_another_domain(pair: Pair, leafs: Leafs) -> None:
