@@ -22,6 +22,7 @@ from lib.wire import Msg, Wire
 
 COUNT = 240
 DENIED = (7, 60, 61, 100, 239)
+RULES = ("deny", "allow", "both")
 ALLOWED = [number for number in range(1, COUNT + 1) if number not in DENIED]
 GET, ACK = "$JS.API.DIRECT.GET.{stream}.{stream}.{number}", "$JS.ACK.{stream}.C.1.{number}.{number}.1.0"
 IMPORTED_GET = "get.{stream}.{stream}.{number}"
@@ -69,10 +70,17 @@ def listed(template: str, numbers: Iterable[int] = DENIED) -> list[str]:
 
 
 def rights(account: str, rule: str) -> str:
-    """What a user may publish: `deny` names what it may not, `allow` names each that it may."""
+    """What a user may publish.
+
+    rule: `deny` has what it may not, `allow` each that it may, which is many, and `both` few patterns.
+    """
     get, ack = OF[account]
+    denied = f"deny: {listed(get) + listed(ack)}"
     if rule == "deny":
-        return f"deny: {listed(get) + listed(ack)}"
+        return denied
+    if rule == "both":
+        wide = [each.format(stream="*", number="*") for each in (get, ack)]
+        return f"allow: {wide}, {denied}"
     return f"allow: {listed(get, ALLOWED) + listed(ack, ALLOWED)}"
 
 
@@ -81,10 +89,10 @@ def user(name: str, publish: str) -> str:
 
 
 def config(*, changed: bool = False) -> str:
-    """The users of each account: one without restrictions, two with, and one with them when it is changed."""
+    """The users of each account: one without restrictions, some with, and one with them when changed."""
     users = {}
     for name in OF:
-        restricted = [user(f"{name}_{rule}", rights(name, rule)) for rule in ("deny", "allow")]
+        restricted = [user(f"{name}_{rule}", rights(name, rule)) for rule in RULES]
         free = f"{{ user: {name}_changed, password: p }}"
         changes = user(f"{name}_changed", rights(name, "deny")) if changed else free
         users[f"users_{name}"] = ", ".join([*restricted, changes])
@@ -195,7 +203,7 @@ def denials(frames: list[Frame]) -> list[bytes]:
     return [violation(frame) for frame in frames if frame.number in DENIED]
 
 
-@pytest.mark.parametrize("rule", ["deny", "allow"])
+@pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("known", [False, True])
 def test_each_of_one_read_is_checked(
     owner: JetStream, login: Login, account: str, unique: str, rule: str, known: bool
