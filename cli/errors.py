@@ -8,7 +8,7 @@ the user or the server did. Seeds and tokens are never repeated.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 from typing import Any
 
@@ -121,6 +121,20 @@ class InterruptedRunError(CliError):
 
     def __init__(self, done: str = "") -> None:
         super().__init__(f"{INTERRUPT}: {done}" if done else INTERRUPT)
+
+
+def mistakes(found: Sequence[tuple[str, str]], outcome: str, where: str = "") -> CliError:
+    """Return the mistakes of documents as one error: a single one, or how many were written to stderr.
+
+    found: what is wrong and where, and a hint that may be empty.
+    outcome: what follows from it, such as `nothing was done`.
+    where: where several are, such as ` in 2 documents`.
+    """
+    if len(found) == 1:
+        return CliError(*found[0])
+    for text, hint in found:
+        _write(f"{text} ({hint})" if hint else text)
+    return CliError(f"{len(found)} mistakes{where}: {outcome}")
 
 
 def close_matches(word: str, known: Iterable[str]) -> str:

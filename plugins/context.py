@@ -21,7 +21,7 @@ from ..cli import complete, flags, output, prompt, render
 from ..cli import context as contexts
 from ..cli.command import CommandGroup
 from ..cli.errors import CliError, NotFoundError, UsageError, warn
-from ..cli.output import FLAG, Column, Table
+from ..cli.output import FLAG, LIST, Column, Table
 from ..cli.profile import Profile, given, overlay
 from ..client import secret
 from ..client.errors import SecretError
@@ -52,6 +52,15 @@ CONTEXTS = Table(
         Column("url", "URL", wide=True),
         Column("jetstream_domain", "JS Domain", wide=True),
         Column("selected", "Selected", FLAG, wide=True),
+    ),
+)
+CHECKED = Table(
+    "checked_contexts",
+    "Contexts",
+    (
+        Column("name", "Name", output.NAME),
+        Column("valid", "Valid", FLAG),
+        Column("problems", "Problems", LIST, main=True),
     ),
 )
 CREDENTIALS = ("token", "creds", "nkey", "nsc")
@@ -219,29 +228,54 @@ def unselect() -> None:
 
 
 @context.command("validate")
+@output.listing(CHECKED)
 @OPTIONAL_NAME
 @click.option("--connect", "try_it", is_flag=True, help="Try to connect with each.")
 async def validate(name: str, try_it: bool) -> None:
     """Show one context or all of them; fail if a file is missing or a connection fails."""
-    failures = 0
+    pages: list[str] = []
+    found: dict[str, list[str]] = {}
     for each in [name] if name else contexts.names():
         try:
-            failures += _show(each, await _connection_problem(each) if try_it else None)
+            text, problems = _page(each, await _connection_problem(each) if try_it else None)
         except CliError as error:
-            failures += 1
-            render.show(f"Could not load {each}: {error.message}\n")
-        render.show()
+            text, problems = f"Could not load {each}: {error.message}\n", [error.message]
+        found[each] = problems
+        pages.append(text + "\n")
+    if output.is_asked_for():
+        output.show(
+            CHECKED.of(
+                {"name": each, "valid": not problems, "problems": problems}
+                for each, problems in found.items()
+            )
+        )
+    elif pages:
+        render.show("\n".join(pages))
+    _warn_of_variables()
+    failures = sum(map(len, found.values()))
     if failures:
         raise CliError(f"validation failed: {failures} problems")
 
 
-def _show(name: str, problem: str | None = None) -> int:
-    """Write the page of a context and return how many things are wrong with it.
+def _show(name: str, problem: str | None = None) -> None:
+    """Write the page of a context; `problem` is the result of connecting, as for `_page`."""
+    render.show(_page(name, problem)[0])
+    _warn_of_variables()
+
+
+def _warn_of_variables() -> None:
+    _, variables = given(flags.session())
+    if variables:
+        warn("Shell environment overrides in place using " + ", ".join(variables))
+
+
+def _page(name: str, problem: str | None = None) -> tuple[str, list[str]]:
+    """Return the page of a context, and what is wrong with it.
 
     problem: the result of connecting: None if it was not tried, empty if it succeeded.
     """
     fields = contexts.load(name)
-    failures = 0
+    problems: list[str] = []
     rows: list[tuple[str, str]] = []
 
     def add_text(label: str, value: object) -> None:
@@ -249,14 +283,14 @@ def _show(name: str, problem: str | None = None) -> int:
             rows.append((label, str(value)))
 
     def add_file(label: str, value: str) -> None:
-        nonlocal failures
         if not value:
             return
         if value.startswith("data:"):
             rows.append((label, "embedded data"))
             return
         state, wrong = _file_state(label, value)
-        failures += wrong
+        if wrong:
+            problems.append(f"{label}: cannot read {value}")
         rows.append((label, f"{value} ({state})"))
 
     add_text("Description", fields["description"])
@@ -283,26 +317,23 @@ def _show(name: str, problem: str | None = None) -> int:
     add_text("Path", contexts.path_of(name))
     add_text("Color Scheme", fields["color_scheme"])
     if problem is not None:
-        failures += bool(problem)
+        if problem:
+            problems.append(f"Connection: {problem}")
         rows.append(("Connection", problem or "OK"))
     width = max(len(label) for label, _ in rows) + 2
-    render.show(f'NATS Configuration Context "{name}"\n\n{render.fields(rows, width)}\n')
-    _, variables = given(flags.session())
-    if variables:
-        warn("Shell environment overrides in place using " + ", ".join(variables))
-    return failures
+    return f'NATS Configuration Context "{name}"\n\n{render.fields(rows, width)}\n', problems
 
 
-def _file_state(what: str, value: str) -> tuple[str, int]:
-    """Return the state of a file in words, and 1 if it cannot be read, else 0."""
+def _file_state(what: str, value: str) -> tuple[str, bool]:
+    """Return the state of a file in words, and whether it cannot be read."""
     for scheme, words in (("op://", "1Password"), ("env://", "runtime environment")):
         if value.startswith(scheme):
-            return words, 0
+            return words, False
     try:
         readable = os.access(secret.location(what, value), os.R_OK)
     except SecretError:
         readable = False
-    return ("OK", 0) if readable else ("ERROR", 1)
+    return ("OK", False) if readable else ("ERROR", True)
 
 
 async def _connection_problem(name: str) -> str:

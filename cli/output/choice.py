@@ -26,6 +26,7 @@ class Shape:
 
     alternative: the tables that it prints instead with another argument.
     page: the name of the document in `pyjs schema cli`.
+    named: whether the document has a name, for `-o name`.
     legacy: what `--json` prints, where that is the shape of `nats`; empty: as `-o json`.
     """
 
@@ -33,6 +34,13 @@ class Shape:
     alternative: tuple[Table, ...] = ()
     page: str = ""
     legacy: str = ""
+    named: bool = True
+
+    @property
+    def has_names(self) -> bool:
+        """Whether there is anything that `-o name` could print."""
+        first = (*self.tables[:1], *self.alternative[:1])
+        return any(table.has_names for table in first) if first else self.named
 
 
 @dataclass()

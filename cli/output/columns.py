@@ -123,6 +123,11 @@ class Table:
     empty: str | None = None
     spare: tuple[str, ...] = ()
 
+    @property
+    def has_names(self) -> bool:
+        """Whether `-o name` can print anything."""
+        return any(column.field == self.key for column in self.columns)
+
     def of(
         self,
         records: Iterable[Record],

@@ -18,6 +18,8 @@ from .choice import KEY, SECOND, OutputChoice, Shape, chosen
 from .columns import Table
 
 FORMATS = ("table", "wide", "json", "ndjson", "yaml", "csv", "md", "name")
+HELP = "table, wide, json, ndjson, yaml, csv, md or name."
+NAMELESS = "table, wide, json, ndjson, yaml, csv or md; name prints nothing, as there are no names."
 _ATTRIBUTE = "__pyjs_output__"
 
 
@@ -39,10 +41,13 @@ def listing(
 
 
 def showing(
-    page: str, *, watch: bool = False, legacy: str = ""
+    page: str, *, watch: bool = False, legacy: str = "", named: bool = True
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator for a command that shows one document with `output.show_page`."""
-    return _decorator(Shape(page=page, legacy=legacy), watch=watch)
+    """Return a decorator for a command that shows one document with `output.show_page`.
+
+    named: whether the document has a name. If not, `-o name` prints nothing, and the help says so.
+    """
+    return _decorator(Shape(page=page, legacy=legacy, named=named), watch=watch)
 
 
 def _decorator(shape: Shape, *, watch: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -59,14 +64,14 @@ def _decorator(shape: Shape, *, watch: bool) -> Callable[[Callable[..., Any]], C
             return _watched(callback, choice, given) if choice.watch else callback(**given)
 
         setattr(run, _ATTRIBUTE, shape)
-        for option in _options(taken, watch=watch):
+        for option in _options(taken, shape, watch=watch):
             run = option(run)
         return run
 
     return decorate
 
 
-def _options(taken: set[str], *, watch: bool) -> list[Callable[..., Any]]:
+def _options(taken: set[str], shape: Shape, *, watch: bool) -> list[Callable[..., Any]]:
     """Return the options, the last one first, as they are added."""
     found = []
     if watch:
@@ -76,12 +81,13 @@ def _options(taken: set[str], *, watch: bool) -> list[Callable[..., Any]]:
         )  # fmt: skip
     if "--json" not in taken:
         found.append(_option(_free(taken, "-j", "--json"), "json", "Produce JSON output.", is_flag=True))
-    if "--output" not in taken:
+    if "--template" not in taken:
         found.append(
             _option(("--template",), "template", "A line for each, such as '{name} {bytes:size}'.",
                     metavar="TEXT")
         )  # fmt: skip
-        text = "table, wide, json, ndjson, yaml, csv, md or name."
+    if "--output" not in taken:
+        text = HELP if shape.has_names else NAMELESS
         found.append(
             _option(_free(taken, "-o", "--output"), "format", text, type=click.Choice(FORMATS),
                     metavar="FORMAT")

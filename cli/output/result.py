@@ -124,7 +124,7 @@ def show_page(
     elif choice.format == formats.CSV:
         _write(formats.as_csv(("field", "value"), pairs))
     elif choice.format == formats.NAME:
-        _write_lines(clean(each) for each in ([name] if isinstance(name, str) else name))
+        _write_lines(clean(each) for each in ([name] if isinstance(name, str) else name) if each)
     elif choice.format == formats.MD or (not choice.format and os.environ.get("LLMFORMAT") == "1"):
         rows = [[str(each["field"]), formats.as_json(each["value"])] for each in pairs]
         title = name if isinstance(name, str) else ""

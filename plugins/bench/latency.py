@@ -40,7 +40,7 @@ STAMP = struct.Struct("<q")
 
 
 @click.command(cls=Command)
-@output.showing("latency")
+@output.showing("latency", named=False)
 @click.option("--server-b", required=True, metavar="URL", help="The server to subscribe on.")
 @click.option("--size", type=int, default=LEAST, show_default=True, help="Bytes of a message.")
 @click.option(

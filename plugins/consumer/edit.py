@@ -6,13 +6,13 @@ from typing import Any
 
 import click
 
-from ...cli import complete, document, prompt, render
+from ...cli import complete, document, output, prompt
 from ...cli.command import Command
 from ...cli.connection import connect
 from ...cli.errors import CliError, ExitCode, UsageError
 from ...cli.setting import Given, flags
 from ...protocol.api.consumer import ConsumerConfig
-from ..stream.info import ALL, STREAM
+from ..stream.info import ALL, STREAM, plain
 from . import page, validation
 from .add import create
 from .info import CONSUMER, chosen
@@ -20,6 +20,7 @@ from .options import SETTINGS, apply
 
 
 @click.command(cls=Command)
+@output.showing("consumer_info")
 @click.argument("stream", shell_complete=complete.streams)
 @click.argument("consumer", metavar="SOURCE", shell_complete=complete.consumers)
 @click.argument("destination")
@@ -38,11 +39,12 @@ async def copy(stream: str, consumer: str, destination: str, all_streams: bool, 
         if not config.deliver_subject:
             config.idle_heartbeat, config.flow_control, config.deliver_group = 0, False, ""
         validation.validate(config)
-        info = await create(connection, stream, config)
-    render.show(page.text(info))
+        info = plain(await create(connection, stream, config))
+    output.show_page(info, page.text(info), name=info["name"])
 
 
 @click.command(cls=Command)
+@output.showing("consumer_info")
 @STREAM
 @CONSUMER
 @click.option("--config", "file", type=click.Path(), help="Read the whole configuration from a JSON file.")
@@ -64,7 +66,8 @@ async def edit(
     """Change a durable Consumer's configuration by flags, a file or an editor."""
     async with connect() as connection:
         stream, consumer = await chosen(connection, stream, consumer, everything=all_streams)
-        config = _config_of(await connection.js.consumer_info(stream, consumer))
+        found = await connection.js.consumer_info(stream, consumer)
+        config = _config_of(found)
         if not config.durable_name:
             raise CliError("only durable consumers can be edited")
         before, wait = document.text(config), config.ack_wait
@@ -78,16 +81,16 @@ async def edit(
             raise CliError("consumers with backoff policies do not support editing Ack Wait")
         lines = document.differences(before, document.text(config))
         if not lines:
-            render.show("No difference in configuration")
+            output.show_page(plain(found), "No difference in configuration", name=consumer)
             return ExitCode.OK
-        render.show("Differences (-old +new):\n" + "\n".join(lines))
+        click.echo("Differences (-old +new):\n" + "\n".join(lines), err=not output.is_for_people())
         if dry_run:
             return ExitCode.DIFFERS
         validation.validate(config)
         if not await prompt.sure(f"Really edit Consumer {stream} > {consumer}", forced=force):
             return ExitCode.OK
-        info = await create(connection, stream, config, "update")
-    render.show(page.text(info))
+        info = plain(await create(connection, stream, config, "update"))
+    output.show_page(info, page.text(info), name=consumer)
     return ExitCode.OK
 
 

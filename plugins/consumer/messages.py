@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import random
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 import click
 
-from ...cli import complete, render
+from ...cli import complete, output, render
 from ...cli.command import Command
 from ...cli.connection import NatsConnection, connect
 from ...cli.errors import CliError, RefusedError, UnavailableError, UsageError
+from ...cli.output import NUMBER, Column, Table
 from ...cli.param import DURATION
 from ...cli.proposal import in_hint
 from ...cli.refusal import plain_error
+from ..messaging.message_table import CONTENT, PLACE, content
 from ..stream.info import ALL, STREAM
 from .info import CONSUMER, chosen
 
@@ -24,10 +27,23 @@ ASK_SECONDS = 1.0  # to find out why nothing came: through a restricted import n
 PUSH_BASED = "Consumer is push based"  # how servers refuse a pull
 ACK, NAK, TERM = b"+ACK", b"-NAK", b"+TERM"
 SPOKEN = {ACK: "Acknowledged message", NAK: "Negative Acknowledged message", TERM: "Terminated message"}
+DELIVERED = Table(
+    "delivered_messages",
+    "Messages",
+    (
+        *(replace(column, nullable=True) for column in PLACE),
+        Column("consumer_seq", "Consumer Sequence", NUMBER, nullable=True),
+        Column("deliveries", "Deliveries", NUMBER, nullable=True),
+        Column("pending", "Pending", NUMBER, nullable=True),
+        *CONTENT,
+    ),
+    key="seq",
+)
 RAW = click.option("-r", "--raw", is_flag=True, help="Show only the bodies.")
 
 
 @click.command("next", cls=Command)
+@output.listing(DELIVERED)
 @click.argument("stream", shell_complete=complete.streams)
 @click.argument("consumer", shell_complete=complete.consumers)
 @click.option("--ack/--no-ack", default=None, help="Acknowledge the message (default: yes).")
@@ -48,15 +64,57 @@ async def next_message(
     count: int,
     all_streams: bool,
 ) -> None:
-    """Fetch messages from a pull Consumer, one by one."""
+    """Fetch messages from a pull Consumer, one by one. With -o they are acknowledged when all are shown."""
     del all_streams  # nothing is chosen from a list here
     answer = _answer(ack, nak, term)
+    if output.is_asked_for() and raw:
+        raise UsageError("--raw is for the bodies alone, without -o")
     async with connect() as connection:
+        if output.is_asked_for():
+            await _tabled(connection, stream, consumer, count, answer, wait)
+            return
         for _ in range(count):
             message = await _pull(connection, stream, consumer)
             _show(message, raw)
             if answer is not None:
                 await _acknowledge(connection, message, answer, random.randrange(wait) if wait else 0, raw)
+
+
+async def _tabled(
+    connection: NatsConnection, stream: str, consumer: str, count: int, answer: bytes | None, wait: int
+) -> None:
+    """Show the messages as a table, also if fewer come, and acknowledge them when they have been shown."""
+    found: list[Any] = []
+    failure = None
+    try:
+        while len(found) < count:
+            found.append(await _pull(connection, stream, consumer))
+    except CliError as error:
+        failure = error
+    if found or failure is None:
+        output.show(DELIVERED.of(_record(each) for each in found))
+    for message in found:
+        if answer is None:
+            break
+        await _acknowledge(connection, message, answer, random.randrange(wait) if wait else 0, raw=True)
+    if failure is not None:
+        raise failure
+
+
+def _record(message: Any) -> dict[str, Any]:
+    """Return a message as a record of the table."""
+    headers = {name: [value] for name, value in (message.headers or {}).items()}
+    known: dict[str, Any] = {}  # through an import whose acks have another subject
+    if message.reply.startswith("$JS.ACK."):
+        facts = message.metadata
+        known = {
+            "seq": facts.sequence.stream,
+            "time": facts.timestamp.isoformat().replace("+00:00", "Z"),
+            "consumer_seq": facts.sequence.consumer,
+            "deliveries": facts.num_delivered,
+            "pending": facts.num_pending,
+        }
+    return {**known, "subject": message.subject, **content(headers, message.data)}
 
 
 def _answer(ack: bool | None, nak: bool, term: bool) -> bytes | None:

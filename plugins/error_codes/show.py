@@ -27,6 +27,17 @@ ERRORS = Table(
     key="error_code",
     spare=("code", "comment", "constant"),
 )
+MISTAKES = Table(
+    "mistakes",
+    "Mistakes",
+    (
+        Column(
+            "error_code", "NATS Code", NUMBER, nullable=True, show=lambda record: str(record["error_code"])
+        ),
+        Column("text", "Mistake", TEXT),
+    ),
+    key="error_code",
+)
 ORDERS = {"code": "error_code", "http": "code", "description": "description"}
 ORDERS |= dict.fromkeys(("descr", "d"), "description")
 
@@ -78,6 +89,7 @@ def _page(record: Record) -> str:
 
 
 @click.command(cls=Command)
+@output.listing(MISTAKES)
 @click.argument("path", metavar="[FILE]", required=False, type=click.Path(exists=True, dir_okay=False))
 @FILE
 def validate(path: str | None, file: str | None) -> None:
@@ -92,12 +104,16 @@ def validate_file(file: str) -> None:
     """Check a file, and say how many errors it has. Raises CliError."""
     records = load(file)
     wrong = [(record, faults) for record in records if (faults := faults_of(record))]
-    for record, faults in wrong:
-        render.show(f"{record.get('error_code')} failed: {', '.join(faults)}")
     codes = [record["error_code"] for record in records if "error_code" in record]
     twice = sorted({code for code in codes if codes.count(code) > 1})
+    lines = [f"{record.get('error_code')} failed: {', '.join(faults)}" for record, faults in wrong]
     if twice:
-        render.show(f"given more than once: {', '.join(map(str, twice))}")
-    if wrong or twice:
+        lines.append(f"given more than once: {', '.join(map(str, twice))}")
+    found = [
+        {"error_code": each.get("error_code"), "text": text} for each, faults in wrong for text in faults
+    ]
+    found += [{"error_code": code, "text": "given more than once"} for code in twice]
+    said = "\n".join(lines) or f"Validated {len(records)} errors"
+    output.show(MISTAKES.of(found), text="" if output.is_asked_for() else said)
+    if found:
         raise CliError(f"{file} is invalid")
-    render.show(f"Validated {len(records)} errors")

@@ -22,7 +22,7 @@ HISTORY = Table(
     "History",
     (
         Column("key", "Key", NAME),
-        Column("revision", "Revision", WORD),
+        Column("revision", "Revision", NUMBER, show=lambda each: str(each["revision"])),
         Column("operation", "Op", WORD),
         Column("created", "Created", TIME),
         Column("length", "Length", NUMBER),

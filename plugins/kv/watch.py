@@ -12,7 +12,7 @@ from ...cli.connection import connect
 from ...cli.errors import UsageError
 from ...cli.messages import StoredMessage
 from ...cli.ordered_consumer import OrderedConsumer
-from ...cli.output import NAME, TEXT, TIME, WORD, Column, Table
+from ...cli.output import NAME, NUMBER, TEXT, TIME, WORD, Column, Table
 from ...cli.output.terminal import styled
 from ...protocol.buckets.key_value import Operation
 from ...protocol.timestamp import format_exact
@@ -27,7 +27,7 @@ CHANGES = Table(
     (
         Column("bucket", "Bucket", NAME),
         Column("key", "Key", NAME),
-        Column("revision", "Revision", WORD),
+        Column("revision", "Revision", NUMBER, show=lambda each: str(each["revision"])),
         Column("operation", "Op", WORD),
         Column("created", "Created", TIME),
         Column("value", "Value", TEXT),

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...cli import render
+from ...cli import output, render
 from ...cli.command import Command
-from ...cli.errors import CliError
+from ...cli.errors import mistakes
 from . import documents, steps
 
 if TYPE_CHECKING:
@@ -21,11 +21,11 @@ COLUMNS = ("", "Stream", "Domain", "Messages", "Sequences", "Found")
 
 
 @click.command(cls=Command)
+@output.showing("pipeline_check")
 @documents.FILE
 @documents.TRIGGER
 @click.option("--connect", is_flag=True, help="Also look whether the server and its streams are there.")
-@click.option("-j", "--json", "as_json", is_flag=True, help="Produce JSON output.")
-def check(file: Path, trigger: str, connect: bool, as_json: bool) -> None:
+def check(file: Path, trigger: str, connect: bool) -> None:
     """Validate a document and show its plan; run nothing.
 
     Mistakes are told with their line and column. Exit code 0: it can be run.
@@ -38,23 +38,20 @@ def check(file: Path, trigger: str, connect: bool, as_json: bool) -> None:
         loaded = documents.loaded(file, trigger=trigger)
         documents.playable(loaded)
     except DocumentError as error:
-        if as_json:
-            problems = [asdict(problem) for problem in error.problems]
-            render.show_json({"file": str(file), "valid": False, "problems": problems})
+        problems = [asdict(problem) for problem in error.problems]
+        output.show_page({"file": str(file), "valid": False, "problems": problems}, None)
         raise documents.refused(error) from None
     findings = _findings(loaded) if connect else []
-    if as_json:
-        render.show_json(_document(loaded, findings, connect))
-    else:
-        steps.show(loaded)
-        steps.warn_of_unread(loaded)
-        if connect:
-            render.show("\n" + render.table("Streams", COLUMNS, [_row(each) for each in findings]))
     bad = [finding for finding in findings if finding.error]
+    text = steps.text(loaded)
+    if connect:
+        text += "\n\n" + render.table("Streams", COLUMNS, [_row(each) for each in findings])
+    if not bad:
+        text += f"\n\n{file} is a valid pipeline"
+    output.show_page(_document(loaded, findings, connect), text, name=loaded.document.name)
+    steps.warn_of_unread(loaded)
     if bad:
-        raise CliError(f"{bad[0].path}: {bad[0].error}", bad[0].hint)
-    if not as_json:
-        render.show(f"\n{file} is a valid pipeline")
+        raise mistakes([(f"{each.path}: {each.error}", each.hint) for each in bad], "nothing was run")
 
 
 def _findings(loaded: LoadedDocument) -> list[StreamCheck]:
@@ -72,7 +69,9 @@ def _document(loaded: LoadedDocument, findings: list[StreamCheck], connect: bool
         "name": loaded.document.name,
         "trigger": loaded.document.trigger,
         "on": engine.place(loaded.document),
-        "steps": [asdict(step) for step in plan.steps(loaded.document, loaded.folder)],
+        "steps": [
+            {**asdict(step), "reads": list(step.reads)} for step in plan.steps(loaded.document, loaded.folder)
+        ],
     }
     if connect:
         found["streams"] = [asdict(finding) for finding in findings]

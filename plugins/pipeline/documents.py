@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ...cli import context, flags, profile
-from ...cli.errors import CliError, NotFoundError
+from ...cli.errors import CliError, NotFoundError, mistakes
 
 if TYPE_CHECKING:
     from ...documents.problem import DocumentError
@@ -90,11 +90,8 @@ def playable(loaded: LoadedDocument) -> None:
 
 
 def refused(error: DocumentError) -> CliError:
-    """Return a document's mistakes as an error of the command line; all but the last are shown at once."""
-    *others, last = error.problems
-    for problem in others:
-        click.echo(problem.text(error.file) + (f" ({problem.hint})" if problem.hint else ""), err=True)
-    return CliError(last.text(error.file), last.hint)
+    """Return a document's mistakes as an error of the command line."""
+    return mistakes([(each.text(error.file), each.hint) for each in error.problems], "nothing was run")
 
 
 def overlay() -> Overlay:

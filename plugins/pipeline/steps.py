@@ -14,14 +14,13 @@ if TYPE_CHECKING:
 COLUMNS = ("Step", "Name", "What", "Reads")
 
 
-def show(loaded: LoadedDocument) -> None:
-    """Show the plan as a table, and where and when it runs."""
+def text(loaded: LoadedDocument) -> str:
+    """Return the plan as a table, and where and when it runs."""
     from ...pipeline.declared import engine, plan
 
     document = loaded.document
     steps = plan.steps(document, loaded.folder)
-    render.show(render.table(f"Pipeline {document.name}", COLUMNS, [_row(step) for step in steps]))
-    render.show()
+    lines = [render.table(f"Pipeline {document.name}", COLUMNS, [_row(step) for step in steps]), ""]
     for label, value in (
         ("Description", document.description),
         ("Runs", plan.trigger(document)),
@@ -29,7 +28,8 @@ def show(loaded: LoadedDocument) -> None:
         ("Packages", ", ".join([*document.spark.packages, *document.spark.jars])),
     ):
         if value:
-            render.show(render.field(label, value, 12))
+            lines.append(render.field(label, value, 12))
+    return "\n".join(lines)
 
 
 def warn_of_unread(loaded: LoadedDocument) -> None:

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING
 import click
 
 from ...cli.connection import NatsConnection
-from ...cli.errors import CliError, DiffersError, NotFoundError, RefusedError, UnavailableError, UsageError
+from ...cli.errors import (
+    CliError,
+    DiffersError,
+    NotFoundError,
+    RefusedError,
+    UnavailableError,
+    UsageError,
+    mistakes,
+)
 from ...cli.jetstream import JsApi
 
 if TYPE_CHECKING:
@@ -108,17 +116,9 @@ def _mistakes(error: DocumentError) -> CliError:
     from ...provision.files import DocumentErrors
 
     errors = error.errors if isinstance(error, DocumentErrors) else [error]
-    found = [
-        (problem.text(each.file) + (f" ({problem.hint})" if problem.hint else ""))
-        for each in errors
-        for problem in each.problems
-    ]
-    if len(found) == 1:
-        return CliError(found[0])
-    for text in found:
-        click.echo(text, err=True)
+    found = [(problem.text(each.file), problem.hint) for each in errors for problem in each.problems]
     where = f" in {len(errors)} documents" if len(errors) > 1 else ""
-    return CliError(f"{len(found)} mistakes{where}: nothing was done")
+    return mistakes(found, "nothing was done", where)
 
 
 def _refused(error: ProvisionError) -> CliError:

@@ -92,6 +92,7 @@ def _listed(found: list[str]) -> list[str]:
 
 
 @click.command("request", cls=RequestCommand)
+@output.listing(MISTAKES, legacy="the errors")
 @click.argument("subject")
 @click.argument("body", required=False, default="{}")
 @click.option("--schema", default="", metavar="ID", help="The schema that the answer must have.")
@@ -105,16 +106,20 @@ async def ask(subject: str, body: str, schema: str, shown: bool) -> None:
         value = json.loads(answer.data)
     except (ValueError, RecursionError) as error:
         raise CliError(f"the answer is not JSON: {error}") from None
-    if shown:
+    if shown and output.is_for_people():
         render.show(f"{as_json(value)}\n")
     kind = _type_of(value)
     if schema and kind != schema:
         raise RefusedError(f"invalid message type {kind}")
     found = list(mistakes(value, wanted or schema_of(kind)))
-    if found:
+    if not output.is_for_people():
+        output.show(MISTAKES.of({"text": each} for each in found), document=found)
+    elif found:
         render.show("\n".join([f"Message did not pass validation against {kind}", "", *_listed(found)]))
+    else:
+        render.show(f"Response is a valid {kind} message")
+    if found:
         raise DiffersError(f"the answer on {subject} does not hold to {kind}")
-    render.show(f"Response is a valid {kind} message")
 
 
 def _type_of(value: Any) -> str:

@@ -8,77 +8,20 @@ there.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import click
 
+from ...cli import output
 from ...cli.command import Command
 from ...cli.errors import NotFoundError, close_matches
-from ...cli.output import Column, Shape, Table, shape_of, show_page, showing
+from ...cli.output import Column, Shape, Table, shape_of
+from .documents import DOCUMENTS, OBJECT, Schema
 
-Schema = dict[str, Any]
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-TEXT, NUMBER, OBJECT = {"type": "string"}, {"type": "integer"}, {"type": "object"}
-# What is always in a document that a command shows.
-DOCUMENTS: dict[str, dict[str, Schema]] = {
-    "account_details": {"account_name": TEXT},
-    "auth_account": {"name": TEXT, "claims": OBJECT},
-    "auth_export": {"name": TEXT, "subject": TEXT, "type": TEXT},
-    "auth_import": {"name": TEXT, "subject": TEXT, "account": TEXT, "type": TEXT},
-    "auth_mappings": {"mappings": {"type": "array"}},
-    "auth_operator": {"name": TEXT, "accounts": {"type": "array"}, "claims": OBJECT},
-    "auth_signing_key": {"key": TEXT, "role": TEXT, "template": OBJECT},
-    "auth_user": {"name": TEXT, "account": TEXT, "scoped": {"type": "boolean"}, "claims": OBJECT},
-    "account_info": {"user": OBJECT, "url": TEXT, "rtt": NUMBER, "server": OBJECT},
-    "audit_analysis": {
-        "type": TEXT,
-        "time": TEXT,
-        "metadata": OBJECT,
-        "checks": {"type": "array"},
-        "outcomes": OBJECT,
-    },
-    "audit_archive": {
-        "archive": TEXT,
-        "servers": NUMBER,
-        "accounts": NUMBER,
-        "streams": NUMBER,
-        "answers": NUMBER,
-        "profiles": NUMBER,
-        "failed": NUMBER,
-    },
-    "consumer_info": {
-        "stream_name": TEXT,
-        "name": TEXT,
-        "created": TEXT,
-        "config": OBJECT,
-        "delivered": OBJECT,
-        "ack_floor": OBJECT,
-        "num_ack_pending": NUMBER,
-        "num_redelivered": NUMBER,
-        "num_waiting": NUMBER,
-        "num_pending": NUMBER,
-    },
-    "context": {"name": TEXT, "url": TEXT},
-    "counter": {"stream": TEXT, "subject": TEXT, "value": TEXT, "increment": TEXT, "sources": OBJECT},
-    "counter_value": {"stream": TEXT, "subject": TEXT, "value": TEXT, "increment": TEXT},
-    "message_trace": {
-        "subject": TEXT,
-        "delivered": {"type": "boolean"},
-        "complete": {"type": "boolean"},
-        "traces": {"type": "array"},
-    },
-    "meta_group": {"leader": TEXT},
-    "pipeline_run": {"run": TEXT, "state": TEXT, "error": TEXT},
-    "purged_account": {"initiated": {"type": "boolean"}},
-    "removed_peer": {"removed": OBJECT},
-    "stored_message": {"subject": TEXT, "seq": NUMBER, "time": TEXT},
-    "stream_info": {"config": OBJECT, "created": TEXT, "state": OBJECT},
-    "varz": {"server_id": TEXT, "server_name": TEXT, "version": TEXT},
-}
 
 
 @click.command("cli", cls=Command)
-@showing("schema")
+@output.showing("output_schema")
 @click.argument("words", nargs=-1, metavar="[COMMAND]...")
 def cli(words: tuple[str, ...]) -> None:
     """Show what COMMAND prints with -o json as a JSON Schema; without one, an object of all of them."""
@@ -93,7 +36,7 @@ def cli(words: tuple[str, ...]) -> None:
     document = {"$schema": DIALECT, **chosen}
     from ...cli.output.formats import as_json
 
-    show_page(document, as_json(document), name=path)
+    output.show_page(document, as_json(document), name=path)
 
 
 def outputs(command: click.Command, context: click.Context, path: str = "") -> Iterator[tuple[str, Schema]]:

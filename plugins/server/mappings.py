@@ -6,14 +6,28 @@ import random
 
 import click
 
-from ...cli import prompt, render
+from ...cli import output, prompt, render
 from ...cli.command import Command
 from ...cli.errors import CliError, NotFoundError, UsageError
+from ...cli.output import NAME, Column, Table
 from ...protocol.subject import has_wildcard, is_valid
 from ...protocol.transform import SubjectTransform, TransformError
 
+MAPPED = Table(
+    "mapped_subjects",
+    "Mapped Subjects",
+    (
+        Column("source", "Source", NAME),
+        Column("destination", "Destination", NAME),
+        Column("subject", "Subject", NAME),
+        Column("mapped", "Mapped", NAME),
+    ),
+    key="mapped",
+)
+
 
 @click.command(cls=Command)
+@output.listing(MAPPED)
 @click.argument("source", required=False, default="")
 @click.argument("dest", required=False, default="")
 @click.argument("subject", required=False, default="")
@@ -26,9 +40,11 @@ async def mappings(source: str, dest: str, subject: str) -> None:
     except TransformError as error:
         raise UsageError(str(error)) from None
     if subject:
-        render.show(_mapped(transform, subject))
+        found = _mapped(transform, subject)
+        record = {"source": source, "destination": dest, "subject": subject, "mapped": found}
+        output.show(MAPPED.of([record]), text="" if output.is_asked_for() else found)
         return
-    if not prompt.interactive():
+    if not prompt.interactive() or output.is_asked_for():
         raise prompt.needed("Subject", "<SUBJECT>")
     render.show("Enter subjects to test, empty subject terminates.\n")
     render.show("NOTE: This only tests mappings, it does not add them to the server\n")

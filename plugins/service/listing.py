@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from ...cli import output, render
 from ...cli.command import Command
 from ...cli.connection import connect
-from ...cli.output import NAME, TEXT, WORD, Column, Table
+from ...cli.output import NAME, SPAN, TEXT, WORD, Column, Table
 from ...protocol import micro
 from ..messaging.rtt import in_words
 from .discovery import answers, documents
@@ -23,6 +25,16 @@ SERVICES = Table(
     ),
     spare=("description", "version"),
 )
+PINGS = Table(
+    "pings",
+    "Services",
+    (
+        Column("name", "Name", NAME),
+        Column("version", "Version", WORD),
+        Column("id", "ID", WORD),
+        Column("rtt", "RTT", SPAN, show=lambda record: in_words(record["rtt"])),
+    ),
+)
 
 
 @click.command("list", cls=Command)
@@ -37,14 +49,19 @@ async def list_services(service: str) -> None:
 
 
 @click.command(cls=Command)
+@output.listing(PINGS)
 @click.argument("service", required=False, default="")
 async def ping(service: str) -> None:
     """Show which services answer a ping, and how long each takes; ends 0.3 s after the last answer."""
-    seen = 0
+    found: list[dict[str, Any]] = []
+    at_once = not output.is_asked_for()
     async with connect() as connection:
         async for document, after in answers(connection, micro.PING, service):
-            seen += 1
-            who = f"{document['name']} {document['id']}"
-            render.show(f"{who:<50} rtt={in_words(after)}")
-    if not seen:
+            found.append({**document, "rtt": after})
+            if at_once:
+                who = f"{document['name']} {document['id']}"
+                render.show(f"{who:<50} rtt={in_words(after)}")
+    if not at_once:
+        output.show(PINGS.of(found))
+    if not found:
         render.log("No service answered")

@@ -14,13 +14,16 @@ from ...cli import complete, output, prompt, render
 from ...cli.command import Command, RequestCommand
 from ...cli.connection import NatsConnection, connect
 from ...cli.errors import CliError, RemoteError, UsageError
+from ...cli.output import Table
 from ...cli.param import DURATION
 from ...protocol import headers
+from ..messaging.message_table import CONTENT, PLACE, content
 from .info import ALL, STREAM, chosen
 
 Message = dict[str, Any]
 NO_MESSAGE = 10037
 PAGE_LIMIT = 25
+MESSAGES = Table("messages", "Messages", (*PLACE, *CONTENT), key="seq")
 
 
 @click.command(cls=RequestCommand)
@@ -75,6 +78,7 @@ async def _which() -> tuple[int, str]:
 
 
 @click.command(cls=Command)
+@output.listing(MESSAGES)
 @click.argument("stream", required=False, default="", shell_complete=complete.streams)
 @click.argument("size", required=False, type=click.IntRange(min=1), default=10)
 @click.option("--id", "first", type=int, default=0, help="Start at this sequence.")
@@ -93,7 +97,9 @@ async def view(
     subject: str,
     all_streams: bool,
 ) -> None:
-    """Page through messages. Without a terminal, one page is shown."""
+    """Page through messages. Without a terminal, and with -o, one page is shown."""
+    if output.is_asked_for() and (raw or translate):
+        raise UsageError("--raw and --translate are for the bodies alone, without -o")
     if size > PAGE_LIMIT:
         render.log(f"Page size is limited to {PAGE_LIMIT}, setting to {PAGE_LIMIT}...")
     async with connect() as connection:
@@ -103,13 +109,21 @@ async def view(
             begin = datetime.now(UTC) - timedelta(microseconds=since / 1000)
             query = {"start_time": begin.isoformat(), "next_by_subj": subject}
         while True:
+            found = []
             for _ in range(min(size, PAGE_LIMIT)):
                 message = await _next(connection, name, query)
                 if message is None:
-                    render.log("Reached apparent end of data")
-                    return
-                _show_message(message, name, raw, translate)
+                    break
+                found.append(message)
+                if not output.is_asked_for():
+                    _show_message(message, name, raw, translate)
                 query = {"seq": message["seq"] + 1, "next_by_subj": subject}
+            if output.is_asked_for():
+                output.show(MESSAGES.of(_record(each) for each in found))
+            if message is None:
+                render.log("Reached apparent end of data")
+            if message is None or output.is_asked_for():
+                return
             if not prompt.interactive() or not await prompt.confirm("Next Page?", default=True):
                 return
 
@@ -144,11 +158,18 @@ def _body(message: Message) -> bytes:
     return base64.b64decode(message.get("data") or "")
 
 
+def _headers(message: Message) -> dict[str, list[str]]:
+    return headers.decode(base64.b64decode(message["hdrs"])) if message.get("hdrs") else {}
+
+
 def _header_lines(message: Message) -> list[str]:
-    if not message.get("hdrs"):
-        return []
-    decoded = headers.decode(base64.b64decode(message["hdrs"]))
-    return [f"  {name}: {value}" for name, values in decoded.items() for value in values]
+    return [f"  {name}: {value}" for name, values in _headers(message).items() for value in values]
+
+
+def _record(message: Message) -> Message:
+    """Return a message as a record of the table."""
+    place = {field: message[field] for field in ("seq", "subject", "time")}
+    return {**place, **content(_headers(message), _body(message))}
 
 
 def _text(body: bytes) -> str:

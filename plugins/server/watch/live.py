@@ -13,9 +13,9 @@ from typing import Any
 
 import click
 
-from ....cli import words
+from ....cli import output, words
 from ....cli.connection import connect
-from ....cli.output import FilledTable, show
+from ....cli.output import FilledTable
 from ....cli.output.cells import clean
 from ....cli.output.terminal import is_terminal, size
 from ....cli.output.watch import repeated
@@ -111,6 +111,6 @@ async def follow(
         await connection.nc.flush(connection.timeout)
 
         async def report() -> None:
-            show(rows())
+            output.show(rows())
 
         await repeated(report, clean(typed_line()), SECOND)

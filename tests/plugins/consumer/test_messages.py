@@ -148,3 +148,16 @@ def test_a_refused_acknowledgement_is_no_success(
         f'not acknowledged: nats: permissions violation for publish to "$JS.ACK.{unique}.C.1.' in result.err
     )
     sound.ok("consumer", "next", unique, "C")  # to a user who may, it comes again
+
+
+def test_messages_for_programs_are_acknowledged_when_they_are_shown(cli: Cli, stream: str, pull: str) -> None:
+    done = cli.run("consumer", "next", stream, pull, "--count", "5", "--timeout", "300ms", "-o", "json")
+    assert done.code == 6  # fewer came
+    found = json.loads(done.out)
+    assert [(each["seq"], each["subject"], each["data"], each["encoding"]) for each in found] == [
+        (1, f"{stream}.a", "one", "text"),
+        *((each["seq"], each["subject"], each["data"], "text") for each in found[1:]),
+    ]
+    assert [each["seq"] for each in found] == [1, 2, 3]
+    assert state(cli, stream)["ack_floor"]["stream_seq"] == 3
+    assert cli.run("consumer", "next", stream, pull, "--raw", "-o", "json").code == 2

@@ -72,8 +72,9 @@ def test_mistakes_are_reported_with_their_places(alone: Cli, tmp_path: Path) -> 
     assert result.err.splitlines() == [
         "p.yaml:1:1: name: is missing",
         "p.yaml:1:1: nam: unknown key (did you mean name?)",
-        "pyjs: error: p.yaml:5:3: sinks.lake: has no format",
-        "hint: format is one of parquet, json, csv, delta, jdbc, console, jetstream",
+        "p.yaml:5:3: sinks.lake: has no format "
+        "(format is one of parquet, json, csv, delta, jdbc, console, jetstream)",
+        "pyjs: error: 3 mistakes: nothing was run",
     ]
     assert alone.run("pipeline", "run", "p.yaml").err == result.err
     found = json.loads(alone.run("pipeline", "check", "p.yaml", "--json").out)

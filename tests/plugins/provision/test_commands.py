@@ -161,7 +161,7 @@ def test_a_text_in_place_of_a_list_is_told_how_to_be_written(cli: Cli, tmp_path:
     found = cli.run("plan", "-f", file)
     assert (found.code, found.err) == (
         1,
-        f'pyjs: error: {file}:3:5: streams.A.subjects: has to be a list (write ["a.*"])\n',
+        f'pyjs: error: {file}:3:5: streams.A.subjects: has to be a list\nhint: write ["a.*"]\n',
     )
     write(tmp_path, 'streams:\n  A:\n    subjects: ["a.*"]\n')
     assert cli.run("plan", "-f", file).code == 5
