@@ -1,7 +1,4 @@
-"""JWT claims as typed documents, with the field names of `nats`, its defaults and its validation.
-
-Importing this package imports pydantic.
-"""
+"""JWT claims as typed documents, with the field names of `nats`, its defaults and its validation."""
 
 from __future__ import annotations
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import ClassVar
-
-from pydantic import Field
 
 from ..nkey import KeyRole, is_public
 from .base import Claims
@@ -33,7 +32,7 @@ class UserClaims(Claims):
     ISSUERS: ClassVar[tuple[KeyRole, ...]] = (KeyRole.ACCOUNT,)
     SUBJECTS: ClassVar[tuple[KeyRole, ...]] = (KeyRole.USER,)
 
-    nats: User = Field(default_factory=User)
+    nats: User = field(default_factory=User)
 
     @classmethod
     def new(

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import click
 from click.core import ParameterSource
 
-from ...cli.command import Command, CommandGroup
+from ...cli.command import Command, CommandGroup, LocalCommand
 from ...cli.errors import CliError, ExitCode
 from ...cli.flags import session
 from ...keys.errors import IdentityError, WorkspaceError
 
-if TYPE_CHECKING:  # claims import pydantic, which a page of help does not need
+if TYPE_CHECKING:  # a page of help does not need them
     from ...keys import OperationReport, Workspace
     from ...keys.folders.locations import NscDirectories
 
@@ -307,6 +307,10 @@ class NscCommand(Command):
         """Write the global flags of nsc."""
         click.Command.format_epilog(self, ctx, formatter)
         _describe_globals(ctx, formatter)
+
+
+class NscLocalCommand(NscCommand, LocalCommand):
+    """A command that connects to nothing. Its questions come before anything is changed."""
 
 
 class NscGroup(CommandGroup):

@@ -23,7 +23,7 @@ def show(here: Workspace, account: str, name: str) -> None:
         *listed("Tags", claims.nats.tags),
         *optional("Expiry", moment(claims.exp)),
     ]
-    fields = UserPermissionLimits.model_fields
+    fields = UserPermissionLimits.FIELDS
     document = {
         "name": name,
         "account": account,

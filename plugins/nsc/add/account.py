@@ -8,11 +8,11 @@ from ....keys.workspace.accounts import add_account
 from ....keys.workspace.edits import Dates
 from ....keys.workspace.permissions import PermissionEdits
 from .. import questions
-from ..command import NscCommand, finish, open_workspace, run
+from ..command import NscLocalCommand, finish, open_workspace, run
 from ..permissions import date_options, permission_options
 
 
-@click.command(cls=NscCommand)
+@click.command(cls=NscLocalCommand)
 @click.argument("argument", metavar="[NAME]", default="")
 @click.option("-n", "--name", default="", metavar="NAME", help="account name; * makes one up")
 @click.option(

@@ -11,11 +11,11 @@ from ....keys.errors import WorkspaceError
 from ....keys.workspace.edits import Dates
 from ....keys.workspace.operators import add_operator, import_operator
 from .. import prompts, questions
-from ..command import NscCommand, finish, open_workspace, run, switch
+from ..command import NscLocalCommand, finish, open_workspace, run, switch
 from ..permissions import date_options
 
 
-@click.command(cls=NscCommand)
+@click.command(cls=NscLocalCommand)
 @click.argument("argument", metavar="[NAME]", default="")
 @click.option("-n", "--name", default="", metavar="NAME", help="operator name; * makes one up")
 @click.option(

@@ -8,13 +8,13 @@ from ....keys.workspace.edits import Dates
 from ....keys.workspace.permissions import PermissionEdits, UserEdits
 from ....keys.workspace.users import add_user
 from .. import prompts, questions
-from ..command import NscCommand, finish, listed, open_workspace, run, switch
+from ..command import NscLocalCommand, finish, listed, open_workspace, run, switch
 from ..permissions import date_options, permission_options
 
 _LIST = "comma separated list or option can be specified multiple times"
 
 
-@click.command(cls=NscCommand)
+@click.command(cls=NscLocalCommand)
 @click.argument("argument", metavar="[NAME]", default="")
 @click.option("-n", "--name", default="", metavar="NAME", help="user name; * makes one up")
 @prompts.ACCOUNT

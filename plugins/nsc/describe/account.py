@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 
 from .. import completion, current_entities, pages
-from ..command import NscCommand, open_workspace
+from ..command import NscLocalCommand, open_workspace
 from .token_output import TokenOutput, shown
 
 
-@click.command(cls=NscCommand)
+@click.command(cls=NscLocalCommand)
 @click.argument("given", metavar="[NAME]", required=False, default="", shell_complete=completion.accounts)
 @click.option(
     "-n", "--name", default="", help="Name or public key of the account.", shell_complete=completion.accounts

@@ -8,11 +8,11 @@ from ....cli import prompt
 from ....keys import FolderError, Workspace, WorkspaceError, decode
 from ....keys.workspace.source import load_token
 from .. import pages
-from ..command import NscCommand, open_workspace, run
+from ..command import NscLocalCommand, open_workspace, run
 from .token_output import TokenOutput, shown
 
 
-@click.command(cls=NscCommand)
+@click.command(cls=NscLocalCommand)
 @click.option("-f", "--file", default="", metavar="FILE|URL", help="File or URL of a token or credentials.")
 @shown
 async def jwt(file: str, how: TokenOutput) -> None:

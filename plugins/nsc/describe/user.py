@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from .. import completion, current_entities
-from ..command import NscCommand, open_workspace
+from ..command import NscLocalCommand, open_workspace
 from ..pages import user as pages
 from .token_output import TokenOutput, shown
 
 
-@click.command(cls=NscCommand)
+@click.command(cls=NscLocalCommand)
 @click.argument("given", metavar="[NAME]", required=False, default="", shell_complete=completion.users)
 @click.option(
     "-n", "--name", default="", help="Name or public key of the user.", shell_complete=completion.users

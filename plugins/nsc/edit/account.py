@@ -10,7 +10,7 @@ import click
 from ....keys.workspace.accounts import AccountEdits, edit_account
 from ....keys.workspace.jetstream import JetStreamEdits
 from .. import completion, current_entities, questions
-from ..command import NscCommand, finish, open_workspace, run, switch
+from ..command import NscLocalCommand, finish, open_workspace, run, switch
 from ..permissions import (
     date_options,
     folded,
@@ -118,7 +118,7 @@ def jetstream_options() -> Callable[..., Any]:
     )
 
 
-@click.command(cls=NscCommand)
+@click.command(cls=NscLocalCommand)
 @click.argument("argument", metavar="[NAME]", default="", shell_complete=completion.accounts)
 @click.option("-n", "--name", default="", metavar="NAME", help="account to edit")
 @limit_options()

@@ -7,13 +7,13 @@ import click
 from ....keys.workspace.edits import Dates, SigningKeys, Tags
 from ....keys.workspace.operators import OperatorEdits, edit_operator
 from .. import questions
-from ..command import NscCommand, finish, listed, open_workspace, run, switch
+from ..command import NscLocalCommand, finish, listed, open_workspace, run, switch
 from ..permissions import date_options, signing_key_options, tag_options
 
 _URLS = "where clients reach the NATS service (nats/tls/ws/wss) - comma separated list or several times"
 
 
-@click.command(cls=NscCommand)
+@click.command(cls=NscLocalCommand)
 @signing_key_options()
 @tag_options()
 @click.option(

@@ -8,11 +8,11 @@ from ....keys.workspace.edits import Dates, Tags
 from ....keys.workspace.permissions import UserEdits
 from ....keys.workspace.users import edit_user
 from .. import completion, current_entities, prompts, questions
-from ..command import NscCommand, finish, open_workspace, run
+from ..command import NscLocalCommand, finish, open_workspace, run
 from ..permissions import date_options, tag_options, user_options
 
 
-@click.command(cls=NscCommand)
+@click.command(cls=NscLocalCommand)
 @click.argument("argument", metavar="[NAME]", default="", shell_complete=completion.users)
 @click.option("-n", "--name", default="", metavar="NAME", help="user name")
 @prompts.ACCOUNT
