@@ -75,6 +75,7 @@ async def backup(
         asked = SnapshotOptions(consumers, check)
         failures: list[str] = []
         warnings: list[str] = []
+        hints: list[str] = []
         for name in [str(each["config"]["name"]) for each in streams]:
             options = SaveOptions(incremental, restart, tuple(sorted({*group, name})), asked)
             try:
@@ -86,13 +87,14 @@ async def backup(
                 kind.append(f"{name}: {error.message}")
             except (CliError, OSError) as error:
                 failures.append(f"{name}: {error}")
+                hints += error.hints if isinstance(error, CliError) else ()
                 if isinstance(error, UnavailableError) and not connection.nc.is_connected:
                     break
             render.show()
     for each in warnings:
         warn(each)
     if failures or (warnings and critical_warnings):
-        raise CliError("backup failed", *failures)
+        raise CliError("backup failed", *failures, *dict.fromkeys(hints))
 
 
 @click.command(cls=Command)
@@ -140,9 +142,8 @@ async def restore(
             try:
                 await session.restore_stream(connection, one, shown=progress)
             except CliError as error:
-                error.hints = (
-                    *error.hints,
-                    f"restored before: {', '.join(done) or 'none'}; --skip-existing goes on with the others",
-                )
+                if done:
+                    before = f"restored before: {', '.join(done)}; --skip-existing goes on with the others"
+                    error.hints = (*error.hints, before)
                 raise
             done.append(one.config.name)

@@ -9,12 +9,13 @@ sealed stream cannot be changed any more, and is not marked.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from ...cli.connection import NatsConnection
-from ...cli.errors import CliError, RemoteError
+from ...cli.errors import CliError, RemoteError, warn
 from ...cli.proposal import in_hint
 from ...protocol.api.stream import StreamConfig
 from ...protocol.archive import frames
@@ -25,6 +26,8 @@ from .manifest import BackupManifest, Info
 
 PIECE = 64 * 1024  # bytes in a request
 SECONDS = 30.0  # for the answer to a piece
+OCCUPIED, AGAIN = 40.0, 0.5  # to wait for a restore that was killed, and between two questions
+UNDER_WAY = "is under way"  # in pyjs-server's error
 FINISH_SECONDS = 3600.0  # a server may need long to process what it was sent
 KV, OBJECTS = "KV_", "OBJ_"
 MARK, UNFINISHED = "pyjs.restore", "unfinished"
@@ -125,7 +128,7 @@ async def restore(connection: NatsConnection, prepared: Prepared, advance: Advan
     try:
         if config.name in await connection.js.stream_names():  # `prepare` saw the mark
             await connection.js.request(f"STREAM.DELETE.{config.name}")
-        answer = await connection.js.request(f"STREAM.RESTORE.{config.name}", request)
+        answer = await _begun(connection, config.name, request)
         subject, timeout = answer["deliver_subject"], max(SECONDS, connection.timeout)
         for piece in _pieces(prepared):
             _accepted(await connection.nc.request(subject, piece, timeout=timeout))
@@ -134,9 +137,25 @@ async def restore(connection: NatsConnection, prepared: Prepared, advance: Advan
         if marked is not wanted:
             await connection.js.request(f"STREAM.UPDATE.{config.name}", wanted)
     except RemoteError as error:
-        waits = "one that was killed gives the name up after 30 s: then repeat it"
-        hint = waits if "under way" in error.message else ""
+        hint = "somebody else restores it" if UNDER_WAY in error.message else ""
         raise error.while_doing(f"could not restore Stream {config.name}", hint) from None
+
+
+async def _begun(connection: NatsConnection, name: str, request: Info) -> Info:
+    """Ask for a restore, and return the answer. Waits until a killed one has given the name up."""
+    patience = OCCUPIED
+    while True:
+        try:
+            return await connection.js.request(f"STREAM.RESTORE.{name}", request)
+        except RemoteError as error:
+            if UNDER_WAY not in error.message or patience <= 0:
+                raise
+        if patience == OCCUPIED:
+            warn(
+                f"a restore of {name} was begun and did not end: it gives the name up after 30 s without data"
+            )
+        patience -= AGAIN
+        await asyncio.sleep(AGAIN)
 
 
 def _pieces(prepared: Prepared) -> Iterator[bytes]:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from lib.cli import Cli
 from lib.cuttable_proxy import Cuttable
 from lib.eventually import eventually
 from lib.process import ServerProcess
+from pyjs.cli.connection import NatsConnection
+from pyjs.cli.errors import RemoteError
+from pyjs.plugins.backup import restore as restoring
 
 from .conftest import Fill, state
 
@@ -75,12 +81,12 @@ def test_a_memory_stream_belongs_to_it_where_it_can_be_saved(
 
 
 def test_a_missing_folder_is_told(cli: Cli, stream: str, tmp_path: Path) -> None:
+    cli.ok("kv", "add", f"{stream}1")  # its backup says who belongs to it
     cli.ok("backup", "-f", "all")
     (tmp_path / "all" / stream).rename(tmp_path / "gone")
     cli.ok("kv", "add", stream)
     result = cli.run("restore", "all", "--skip-existing")
     assert (result.code, f"it has no whole backup of {stream}" in result.err) == (1, True)
-    cli.ok("kv", "add", f"{stream}2")  # its backup says who belongs to it
     cli.ok("backup", "-f", "both")
     (tmp_path / "both" / stream).rename(tmp_path / "gone2")
     for name in ("manifest.json", "backup.json"):  # as a backup that was cut leaves it
@@ -297,7 +303,7 @@ def test_a_backup_made_again_is_killed_at_its_end(
 
 
 def test_a_killed_restore_leaves_nothing_that_looks_whole(
-    cli: Cli, stream: str, fill: Fill, killed: Callable[..., None]
+    cli: Cli, stream: str, fill: Fill, killed: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(stream, 3000, 1000)
     found = state(cli, stream)
@@ -305,8 +311,9 @@ def test_a_killed_restore_leaves_nothing_that_looks_whole(
     cli.ok("stream", "rm", stream, "-f")
     killed(f"{SAVE}.restore:_accepted", 40, "stream", "restore", "saved")
     left = cli.run("stream", "info", stream, "--json")
-    if left.code == 3:  # pyjs-server gives it up after 30 s
-        assert "gives the name up after 30 s" in cli.run("stream", "restore", "saved").err
+    if left.code == 3:  # pyjs-server gives it up after 30 s, longer than a test should wait
+        monkeypatch.setattr(restoring, "OCCUPIED", 0)
+        assert "is under way" in cli.run("stream", "restore", "saved").err
         return
     # nats-server shows what arrived
     assert json.loads(left.out)["config"]["metadata"]["pyjs.restore"] == "unfinished"
@@ -315,6 +322,32 @@ def test_a_killed_restore_leaves_nothing_that_looks_whole(
     config = json.loads(cli.ok("stream", "info", stream, "--json"))["config"]
     assert "pyjs.restore" not in (config.get("metadata") or {})
     assert verified(cli, "saved", "--live") == ["3,000 messages as in the Stream"]
+
+
+@pytest.mark.parametrize("lasting", [False, True])
+def test_a_restore_waits_until_a_killed_one_has_given_the_name_up(
+    lasting: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(restoring, "AGAIN", 0.01)
+    monkeypatch.setattr(restoring, "OCCUPIED", 0.1)
+    asked = []
+
+    class Occupied:
+        async def request(self, name: str, _: object) -> dict[str, str]:
+            asked.append(name)
+            if lasting or len(asked) < 4:
+                raise RemoteError(500, 10062, "restore failed: a restore of this stream is under way")
+            return {"deliver_subject": "to"}
+
+    connection = cast(NatsConnection, SimpleNamespace(js=Occupied()))
+    begun = restoring._begun(connection, "S", {})
+    if lasting:
+        with pytest.raises(RemoteError):
+            asyncio.run(begun)
+    else:
+        assert asyncio.run(begun) == {"deliver_subject": "to"}
+        assert asked == ["STREAM.RESTORE.S"] * 4
+    assert capsys.readouterr().err.count("gives the name up after 30 s") == 1
 
 
 def test_a_cut_connection_is_no_end(
@@ -341,3 +374,15 @@ def test_a_cut_connection_is_no_end(
     assert cuts
     assert (result.code, "the backup goes on with message" in result.err) == (0, True), result.err
     assert verified(cli, "saved", "--live") == ["3,000 messages as in the Stream"]
+
+
+def test_an_increment_to_streams_that_were_made_again_says_what_to_do(
+    cli: Cli, stream: str, tmp_path: Path
+) -> None:
+    cli.ok("backup", "-f", "--incremental", "all")
+    cli.ok("stream", "rm", stream, "-f")
+    cli.ok("stream", "restore", f"all/{stream}")
+    result = cli.run("backup", "-f", "--incremental", "all")
+    assert result.code == 1
+    assert f"{stream} was created again after the backup in all/{stream}\n" in result.err
+    assert result.err.count("save all of it, into another directory or without --incremental") == 1
