@@ -7,6 +7,7 @@ through `show`; log lines go to stderr. Nothing here asks or connects.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
@@ -36,6 +37,7 @@ __all__ = (
     "counted",
     "field",
     "fields",
+    "fitting",
     "go_span",
     "limit",
     "log",
@@ -95,10 +97,23 @@ def field(label: str, value: object, width: int = PAGE_WIDTH) -> str:
 
 
 def fields(pairs: Iterable[tuple[str, object]], width: int = PAGE_WIDTH) -> str:
-    """Return lines of a page. An empty label continues the value above."""
+    """Return lines of a page, on a terminal broken to fit it. An empty label continues the value above."""
+    return fitting(_fields(pairs, width))
+
+
+def _fields(pairs: Iterable[tuple[str, object]], width: int) -> str:
     return "\n".join(
         field(name, value, width) if name else " " * (width + 2) + str(value) for name, value in pairs
     )
+
+
+def fitting(text: str) -> str:
+    """Return lines of a page, on a terminal broken to fit it; as they are in a pipe."""
+    if not sys.stdout.isatty():
+        return text
+    from .output.folding import folded
+
+    return folded(text)
 
 
 def page(title: str, sections: Sequence[tuple[str, Sequence[tuple[str, object]]]]) -> str:
@@ -112,8 +127,8 @@ def page(title: str, sections: Sequence[tuple[str, Sequence[tuple[str, object]]]
         lines += [f"{heading}:", ""] if heading else []
         indent = " " * (len(heading) - len(heading.lstrip()))
         if pairs:
-            lines += [*(indent + line for line in fields(pairs, width).split("\n")), ""]
-    return "\n".join(lines[:-1])
+            lines += [*(indent + line for line in _fields(pairs, width).split("\n")), ""]
+    return fitting("\n".join(lines[:-1]))
 
 
 def columns(items: Sequence[str], width: int = 80) -> str:

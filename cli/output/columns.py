@@ -75,6 +75,7 @@ class Column:
     silent: cells that say nothing: a column with nothing else gives way first when there is no room.
     nullable: whether a record may have no value, which is null in JSON.
     same: a column with the same cell in each row says nothing either, as the cluster of all servers.
+        A list of several does.
     main: what the table is looked at for: it is shortened after all others.
     """
 
@@ -219,9 +220,9 @@ class Grid:
 
     def says_nothing(self, index: int) -> bool:
         """Return whether a column has nothing to say in any row."""
-        return self.is_empty(index) or (
-            self.columns[index].same and len({row[index] for row in self.rows}) == 1
-        )
+        cells = {row[index] for row in self.rows}
+        same = self.columns[index].same and len(cells) == 1 and ", " not in min(cells)
+        return same or self.is_empty(index)
 
     def is_empty(self, index: int) -> bool:
         """Return whether no row of a column has a value other than its silent ones."""

@@ -73,15 +73,24 @@ def _parts(word: str, room: int, later: int) -> list[str]:
 
 
 def folded(text: str) -> str:
-    """Return a text with its lines broken as the terminal needs it; as it is in a pipe."""
-    return output(text, terminal.size().columns) if terminal.is_terminal() else text
+    """Return a text with its lines broken as the terminal needs it; as it is in a pipe.
+
+    A line with a word that is wider than the terminal stays as it is, so that the word can be copied.
+    """
+    return output(text, terminal.size().columns, whole=True) if terminal.is_terminal() else text
 
 
-def output(text: str, width: int) -> str:
-    """Return what a command printed, with its lines broken; a command line in it stays one."""
+def output(text: str, width: int, *, whole: bool = False) -> str:
+    """Return what a command printed, with its lines broken; a command line in it stays one.
+
+    whole: whether lines with a word that is too wide are left alone, and the word is not shortened.
+    """
     lines = []
     for each in text.split("\n"):
-        if each.startswith("  pyjs "):
+        parts = re.findall(r"[^,\s]*,|[^,\s]+", each) if whole else []
+        if max(map(width_of, parts), default=0) > width:
+            lines.append(each)
+        elif each.startswith("  pyjs "):
             lines.append(command(each.strip(), width, start=2))
         elif each.startswith(PROMPT):
             lines.append(PROMPT + command(each.removeprefix(PROMPT), width, start=len(PROMPT)))

@@ -23,9 +23,9 @@ REPLAY = {"instant": "Instant", "original": "Original"}
 
 def text(info: Info) -> str:
     """Return the page of a consumer."""
+    name = f"{info['stream_name']} > {info['name']}"
     lines = [
-        f"Information for Consumer {info['stream_name']} > {info['name']} "
-        f"created {render.when(info['created'])}",
+        render.fitting(f"Information for Consumer {name} created {render.when(info['created'])}"),
         "",
         "Configuration:",
         "",

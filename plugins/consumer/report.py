@@ -52,7 +52,7 @@ CONSUMERS = Table(
         Column("redelivered", "Redelivered", NUMBER, silent=("0",)),
         Column("unprocessed", "Unprocessed", NUMBER, show=_unprocessed),
         Column("ack_floor", "Ack Floor", NUMBER),
-        Column("servers", "Cluster", LIST, show=lambda each: each["cluster_text"]),
+        Column("servers", "Cluster", LIST, show=lambda each: each["cluster_text"], same=True),
         Column("leader", "Leader", NAME, wide=True),
         Column("unhealthy", "Unhealthy", LIST, wide=True),
         Column("filters", "Filter Subjects", LIST, wide=True),

@@ -38,7 +38,7 @@ def text(found: Info) -> str:
     """Return the page of a server from its statistics (varz)."""
     name, identifier = found.get("server_name", ""), found.get("server_id", "")
     shown = identifier if name == identifier else f"{name} ({identifier})"
-    lines = [f"Server information for {shown}", ""]
+    lines = [render.fitting(f"Server information for {shown}"), ""]
     for title, pairs in _sections(found):
         lines += [f"{title}:", "", render.fields(pairs, WIDTH), ""]
     return "\n".join(lines)

@@ -28,7 +28,7 @@ def text(info: Info, *, created: bool = False) -> str:
     cluster, as in the documentation.
     """
     name = info["config"]["name"]
-    lines = [f"Information for Stream {name} created {render.when(info['created'])}", ""]
+    lines = [render.fitting(f"Information for Stream {name} created {render.when(info['created'])}"), ""]
     lines += ["Configuration:", "", render.fields(configuration(info["config"])), "", ""]
     clustered = render.clustered(info.get("cluster"))
     if clustered:

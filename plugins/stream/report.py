@@ -36,7 +36,7 @@ STREAMS = Table(
         Column("bytes", "Bytes", BYTES),
         Column("lost", "Lost", NUMBER, silent=("0",)),
         Column("deleted", "Deleted", NUMBER, silent=("0",)),
-        Column("servers", "Replicas", LIST, show=lambda each: each["cluster_text"]),
+        Column("servers", "Replicas", LIST, show=lambda each: each["cluster_text"], same=True),
         Column("leader", "Leader", NAME, wide=True),
         Column("unhealthy", "Unhealthy", LIST, wide=True),
     ),

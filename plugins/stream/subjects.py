@@ -10,7 +10,7 @@ import click
 from ...cli import output, render
 from ...cli.command import RequestCommand
 from ...cli.connection import connect
-from ...cli.output import NAME, NUMBER, Column, FilledTable, Table
+from ...cli.output import NAME, NUMBER, Column, FilledTable, Table, terminal
 from .info import ALL, STREAM, chosen
 
 SUBJECTS = Table(
@@ -63,6 +63,7 @@ def _side_by_side(stream: str, rows: FilledTable) -> FilledTable:
     cells = [column.cell(record) for record in rows.records for column in SUBJECTS.columns]
     width = max(map(len, cells[::2])) + max(map(len, cells[1::2]))
     pairs = 3 if width < 20 else 2 if width < 30 else 1
+    pairs = max(1, min(pairs, ((terminal.width() or 80) - 1) // (width + 6)))
     lines = [cells[start : start + 2 * pairs] for start in range(0, len(cells), 2 * pairs)]
     lines[-1] += [""] * (2 * pairs - len(lines[-1]))
     table = Table("subjects", f"{len(rows.records)} Subjects in stream {stream}", SUBJECTS.columns * pairs)

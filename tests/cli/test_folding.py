@@ -21,6 +21,7 @@ COMMANDS = (
     'watch -n 1 "pyjs --context=hub s report ; pyjs --context=spoke-1 s report ; pyjs --context=a s report"',
     "pyjs stream add --subjects 'a b, c' --description \"it's, quoted\" --defaults",
 )
+LABELLED = "          Configuration: " + ", ".join(f"word-{number}" for number in range(12))
 TABLE = "├──────────┼─────────┼───────────┼──────────┼───────┼──────────────────────────┤"
 KEY = "AAZADVIUG6AGZXOHBJY2TDL7XHFPQSFDL4E562NBC7YWNASAYO4RKY2P"
 
@@ -104,3 +105,12 @@ def _plain(text: str) -> str:
     from rich.text import Text
 
     return Text.from_ansi(text).plain
+
+
+def test_a_page_keeps_a_word_that_can_be_copied() -> None:
+    assert folding.output(f"  URL: {KEY}", 40, whole=True) == f"  URL: {KEY}"
+    assert "…" in folding.output(f"  URL: {KEY}", 40)
+    folded = folding.output(LABELLED, 60, whole=True).split("\n")
+    assert len(folded) > 1 and widest("\n".join(folded)) <= 60
+    assert " ".join(line.strip() for line in folded) == LABELLED.strip()
+    assert all(line.startswith(" " * 25 + "word") for line in folded[1:])

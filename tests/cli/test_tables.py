@@ -33,6 +33,10 @@ accounts {
 system_account: SYS
 """
 OF_ACCOUNT = (
+    "account info",
+    f"consumer info {STREAM} dispatcher-of-the-north-west",
+    f"kv info {BUCKET}",
+    f"stream info {STREAM}",
     "account report connections",
     "account report statistics",
     "audit checks",
@@ -67,6 +71,7 @@ OF_ACCOUNT = (
 OF_SYSTEM = (
     "doctor",
     "server consumer-check",
+    "server info",
     "server list",
     "server ping",
     "server report accounts",
