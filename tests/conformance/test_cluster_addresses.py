@@ -9,6 +9,7 @@ import pytest
 from lib import reference
 from lib.eventually import eventually
 from lib.process import ServerProcess
+from lib.web_socket import WebSocket
 from lib.wire import Wire
 
 CONFIG = """
@@ -122,3 +123,28 @@ def test_a_remote_is_dialled_whatever_its_scheme(
             return bool(listener.sync())
 
         eventually(arrives)
+
+
+def test_websocket_clients_get_addresses_of_their_own(launch: Callable[[str], ServerProcess]) -> None:
+    """Clients by TCP get none of them, and leaf nodes only those of other servers."""
+    websocket = "websocket { listen: 127.0.0.1:<ws>, no_tls: true }\n"
+    first = launch(CONFIG.format(name="a", routes="") + websocket)
+    route = f'"nats-route://127.0.0.1:{first.ports["route"]}"'
+    second = launch(CONFIG.format(name="b", routes=route) + websocket)
+    client = WebSocket(first.ports["ws"])
+    client.upgrade()
+    client.infos.append(client.info())
+    client.login()
+
+    def known(port: str, *servers: ServerProcess) -> bool:
+        client.nats("PING\r\n")
+        assert client.line() == b"PONG"
+        return sorted(client.infos[-1].get("connect_urls", [])) == addresses(*servers, port=port)
+
+    eventually(lambda: known("ws", first, second))
+    with first.connect() as wire:
+        eventually(lambda: received(wire, "connect_urls") == addresses(first, second))
+        assert "ws_connect_urls" not in wire.infos[-1]
+    second.signal(signal.SIGTERM)
+    eventually(lambda: not known("ws", first, second))
+    client.close()
