@@ -182,7 +182,10 @@ def run(cli: Cli, line: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("implementation", ["pyjs"])
-def test_every_list_and_report_fits_the_terminal(at: Callable[[str], Cli]) -> None:
+def test_every_list_and_report_fits_the_terminal(
+    at: Callable[[str], Cli], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pyjs.plugins.server.poll.QUIET_SECONDS", 0.05)  # one server answers
     wrong = [each for line in (*OF_ACCOUNT, *OF_SYSTEM) for each in run(at(line), line)]
     assert not wrong, "\n".join(wrong)
 

@@ -127,6 +127,34 @@ def test_borders_have_a_colour_and_texts_the_terminals_own(
     assert {cell.fg for cell in cells if cell.data.isalnum()} == {"default"}  # readable on light and on dark
 
 
+def test_what_is_too_wide_is_paged_if_all_is_to_be_seen(filled: Cli) -> None:
+    for words, paged in (([], False), (["-o", "wide"], True), (["-o", "wide", "--no-pager"], False)):
+        line = ["stream", "ls", *words]
+        with filled.terminal(line, {"PAGER": "sed s/./P/"}, columns=100, rows=90) as terminal:
+            assert terminal.finish() == 0
+            assert terminal.lines()[0][0] == ("P" if paged else "╭")
+
+
+def test_the_flag_that_shows_all_is_the_one_that_the_command_has(filled: Cli) -> None:
+    report = filled.run("stream", "report", columns=35).out
+    assert "… --output wide" in report  # where -o sorts
+    assert "… -o wide also shows" in filled.run("stream", "ls", columns=50).out
+
+
+@pytest.mark.parametrize(("env", "colour"), [({}, "green"), ({"NO_COLOR": "1"}, "default")])
+def test_changes_have_a_colour_where_it_is_wanted(filled: Cli, env: dict[str, str], colour: str) -> None:
+    if filled.run("kv", "info", "B").code:
+        filled.ok("kv", "add", "B")
+        filled.ok("kv", "put", "B", "k", "v")
+    with filled.terminal(["kv", "watch", "B"], env, columns=100, rows=60) as terminal:
+        terminal.shows(lambda text: "PUT B > k: v" in text)
+        cells = terminal.screen.buffer[0]
+        word = [cell for cell in cells.values() if cell.data in "PUT"]
+        assert {cell.fg for cell in word} == {colour}
+        terminal.type("\x03")
+        terminal.finish()
+
+
 def test_a_watch_asks_once_what_it_is_about(filled: Cli) -> None:
     if filled.run("consumer", "info", "s02", "C").code:
         filled.ok("consumer", "add", "s02", "C", "--pull", "--defaults")
