@@ -10,7 +10,9 @@ A command that may run so has the class `RequestCommand` (`command.py`).
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
@@ -198,10 +200,37 @@ class RequestClient:
         """Start the command again with an event loop: messages come by themselves only there."""
         raise LoopNeeded
 
+    def listen(self, subject: str) -> SubjectListener:
+        """Subscribe, for what reads the messages itself. Raises BadSubjectError, ClientError."""
+        _check(subject)
+        return SubjectListener(self._connection, subject)
+
     async def close(self) -> None:
         """Close the connection."""
         self.is_closed = True
         self._connection.close()
+
+
+class SubjectListener:
+    """A subscription to a subject without wildcards, with those methods of nats-py's that reading needs."""
+
+    def __init__(self, connection: BlockingConnection, subject: str) -> None:
+        self._connection = connection
+        self._subject = subject
+        self._sid = connection.subscribe(subject)
+
+    async def next_msg(self, timeout: float) -> Answer:  # noqa: ASYNC109 - the name in nats-py
+        """Return the next message. Raises TimedOut, ClientError."""
+        end = time.monotonic() + timeout
+        while True:
+            found = self._connection.receive(end - time.monotonic())
+            if found.subject == self._subject:  # others are late answers
+                return Answer(found.subject, found.reply, found.payload, _headers(found.header))
+
+    async def unsubscribe(self) -> None:
+        """End the subscription. A connection that is lost has none."""
+        with suppress(ClientError):
+            self._connection.unsubscribe(self._sid)
 
 
 class BadSubjectError(ClientError):
@@ -303,3 +332,17 @@ async def echo(nc: Any, inbox: str, data: bytes, timeout: float) -> bytes:  # no
     except errors.Error as error:
         raise ClientError(str(error)) from None
     return received
+
+
+async def next_message(received: Any, timeout: float) -> Any:  # noqa: ASYNC109 - as for `ask`
+    """Return the next message of a subscription of either client. Raises TimedOut, or ClientError."""
+    if isinstance(received, SubjectListener):
+        return await received.next_msg(timeout)
+    from nats import errors
+
+    try:
+        return await received.next_msg(timeout)
+    except (TimeoutError, errors.TimeoutError) as error:
+        raise TimedOut(str(error)) from None
+    except errors.Error as error:
+        raise ClientError(str(error)) from None

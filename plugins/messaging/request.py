@@ -9,10 +9,12 @@ from typing import Any
 import click
 
 from ...cli import render
-from ...cli.command import Command
+from ...cli.blocking import RequestClient, next_message
+from ...cli.command import RequestCommand
 from ...cli.connection import NatsConnection, connect
 from ...cli.errors import CliError
 from ...cli.param import DURATION
+from ...client import ClientError, TimedOut
 from .body import (
     FORCE_STDIN,
     HEADER,
@@ -32,7 +34,7 @@ SECOND = 1_000_000_000
 NO_RESPONDERS = "503"
 
 
-@click.command(cls=Command)
+@click.command(cls=RequestCommand)
 @click.argument("subject")
 @click.argument("body", required=False, default=None)
 @click.option("-r", "--raw", is_flag=True, help="Show only the bodies of the answers.")
@@ -111,7 +113,7 @@ class Asker:
         """
         nc = self.connection.nc
         inbox = nc.new_inbox()
-        received = await nc.subscribe(inbox)
+        received = nc.listen(inbox) if isinstance(nc, RequestClient) else await nc.subscribe(inbox)
         began = time.perf_counter_ns()
         await nc.publish(subject, data, inbox, headers=headers or None)
         seen = 0
@@ -135,13 +137,11 @@ class Asker:
 
     @staticmethod
     async def _next(received: Any, patience: float) -> Any | None:
-        import nats.errors
-
         try:
-            return await received.next_msg(patience)
-        except (TimeoutError, nats.errors.TimeoutError):
+            return await next_message(received, patience)
+        except TimedOut:
             return None
-        except nats.errors.Error as error:
+        except ClientError as error:
             raise CliError(f"the request failed: {error}") from None
 
     def _show(self, message: Any, elapsed: int) -> None:

@@ -16,6 +16,7 @@ SETUP = (
 COMMON = (
     ("pub", "greet", "hello"),
     ("pub", "--jetstream", "orders.1", "hello"),
+    ("request", "nobody.listens", "hello"),
     ("stream", "ls"),
     ("stream", "info", "ORDERS"),
     ("stream", "info", "ORDERS", "--json"),
