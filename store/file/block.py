@@ -19,6 +19,9 @@ from .header import HEADER_SIZE, BlockHeader
 
 HAS_HEADER = records.HAS_HEADER  # in the lengths column
 LENGTH = records.LENGTH
+AHEAD = 64 * 1024  # zeros that are written ahead of a block's end at once
+_SMALL = 4096  # bytes of a commit that is small
+_RUN = 16  # small commits in a row, after which zeros are written ahead of the next ones
 
 
 class Block:
@@ -46,7 +49,9 @@ class Block:
         "offsets",
         "path",
         "pending",
+        "reserved",
         "seed",
+        "small",
         "sparse",
         "state_floor",
         "state_last",
@@ -85,6 +90,8 @@ class Block:
         self.end = HEADER_SIZE
         self.taken = HEADER_SIZE
         self.synced = HEADER_SIZE
+        self.reserved = 0  # where the zeros end that were written ahead; 0 if there are none behind `taken`
+        self.small = 0  # how many commits in a row were small
         self.pending: list[bytes] = []
         self.tail: list[bytes] = []
         self.tail_row = 0
@@ -232,13 +239,27 @@ class Block:
         self.tail = []
         self.tail_row = len(self.offsets)
 
-    def take(self) -> BlockWrite:
-        """Take the pending bytes, and the header if the file does not exist yet."""
+    def take(self, *, ahead: bool = False) -> BlockWrite:
+        """Take the pending bytes, and the header if the file does not exist yet.
+
+        ahead: whether zeros may be written ahead. A sync then needs no change of the file's size.
+        """
         header = b"" if self.created else self.header.encode()
         write = BlockWrite(self, self.taken, b"".join(self.pending), self.end, header)
         self.pending = []
         self.taken = self.end
         self.created = True
+        self.small = self.small + 1 if len(write.data) <= _SMALL else 0
+        if self.end >= self.reserved:
+            self.reserved = 0
+            if ahead and self.small > _RUN:
+                self.reserved, write.ahead = self.end + AHEAD, AHEAD
+        return write
+
+    def take_last(self) -> BlockWrite:
+        """Take what is pending, as nothing more will be added: the zeros behind it are cut off."""
+        cut, write = self.reserved > 0, self.take()
+        write.cut, self.reserved = cut, 0
         return write
 
 
@@ -247,6 +268,8 @@ class BlockWrite:
     """Bytes of one block that are to be written from `offset` on, and synced; its file then ends at `end`.
 
     header: what to create the file with, b"" if it exists.
+    ahead: how many zeros to write behind `end`.
+    cut: whether to cut off what is behind `end`.
     """
 
     block: Block
@@ -254,6 +277,8 @@ class BlockWrite:
     data: bytes
     end: int
     header: bytes
+    ahead: int = 0
+    cut: bool = False
 
 
 def accounted(length: int) -> int:

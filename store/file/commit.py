@@ -77,14 +77,34 @@ class StreamCommit:
         if write.header:
             self._fs.make_directory(self._directory)
             write_file(self._fs, write.block.path, write.header)
-        if write.data:
+        if write.data or write.cut:
             path = write.block.path
             file = self._handles.pin(path)
             try:
-                self._fs.write(file, write.data, write.offset)
+                if write.data:
+                    self._fs.write(file, write.data, write.offset)
+                if write.cut:
+                    self._fs.truncate(file, write.end)
+                elif write.ahead:
+                    self._write_ahead(file, write)
                 self._fs.sync(file)
             finally:
                 self._handles.unpin(path)
+
+    def _write_ahead(self, file: int, write: BlockWrite) -> None:
+        """Write zeros behind what was written, unless the disk has no room for them."""
+        try:
+            self._fs.write(file, bytes(write.ahead), write.end)
+        except OSError:
+            self._fs.truncate(file, write.end)  # what some of them took is for others
+
+
+def cut_zeros(fs: FileSystem, handles: Handles, block: Block) -> None:
+    """Cut off the zeros that were written ahead of the end of a block. Raises OSError."""
+    if block.reserved:
+        with handles.pinned(block.path) as file:
+            fs.truncate(file, block.end)
+        block.reserved = 0
 
 
 def leave_sidecar(fs: FileSystem, block: Block, lengths: "array[int]", names: Sequence[str]) -> None:

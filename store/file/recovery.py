@@ -310,6 +310,9 @@ def _scan_block(
     data = read_file(fs, file.path)
     synced, last_seq = _synced(file, witnesses)
     expected = following.header.previous_size if following and not file.header.generation else 0
+    if 0 < expected < len(data) and not any(data[expected:]):  # zeros written ahead that were not cut off
+        data = data[:expected]
+        _resize(fs, file.path, expected)
     lacking = max(expected, synced) - len(data)
     # Zeros are not a record, so bytes that were cut off are reported as a hole, unless they were zeros.
     data += bytes(max(lacking, 0))

@@ -3,7 +3,8 @@
 A commit ends with a COMMIT record, and the next one begins only after it was synced (on a disk that delays
 syncs: written). So an invalid record before the last COMMIT of the stream's last block, or anywhere in an
 earlier block, is damage. After the last COMMIT it is a write that never ended, whose messages nobody knows
-of.
+of. So is a last commit in which whole sectors are zeros, unless it is known to have been synced: where zeros
+were written ahead (`Block.take`), a power cut can leave any sectors of the commit that was being written.
 """
 
 from dataclasses import field
@@ -18,6 +19,7 @@ from .header import HEADER_SIZE, BlockHeader
 from .sidecar import BlockIndex
 
 _U64 = Struct("<Q")
+_SECTOR = 512  # the least that a disk writes as a whole
 
 
 @dataclass(slots=True)
@@ -59,6 +61,7 @@ class _Reader:
         self.last = header.last_seq
         self.committed = HEADER_SIZE
         self.note = b""
+        self.begun, self.earlier_note = HEADER_SIZE, b""  # where the last commit begins, the note before it
         self.holes: list[Hole] = []
 
     def run(self) -> None:
@@ -102,6 +105,7 @@ class _Reader:
         body = self.data[offset + record.FIXED + subject + header : offset + length]
         if kind == record.COMMIT:
             self.know(seq)
+            self.begun, self.earlier_note = self.committed, self.note
             self.committed, self.note = offset + length, body
             block.state_last, block.state_time = max(block.state_last, seq), time
         elif kind == record.DELETE:
@@ -117,6 +121,15 @@ class _Reader:
             self.last = max(seq, self.last)
             block.state_last, block.state_time = max(block.state_last, seq), time
         return True
+
+    def torn(self, hole: Hole) -> bool:
+        """Return whether a hole is what a write that never ended leaves: sectors of the last commit lack."""
+        if not self.begun <= hole.start < self.committed:
+            return False
+        first = hole.start // _SECTOR * _SECTOR
+        return any(
+            not any(self.data[max(at, self.begun) : at + _SECTOR]) for at in range(first, hole.end, _SECTOR)
+        )
 
     def know(self, up_to: int) -> None:
         """Bound the open hole: the present record shows that nothing above `up_to` was lost in it."""
@@ -140,6 +153,8 @@ def last_commit(path: str, header: BlockHeader, data: bytes) -> tuple[int, bytes
     """Return where the last whole commit in a block ends (`HEADER_SIZE` if there is none), and its note."""
     reader = _Reader(path, header, data)
     reader.run()
+    if any(map(reader.torn, reader.holes)):
+        return reader.begun, reader.earlier_note
     return reader.committed, reader.note
 
 
@@ -157,7 +172,7 @@ def scan(
     reader.run()
     if next_last is None:
         for hole in reader.holes:
-            if hole.start >= max(reader.committed, synced):
+            if hole.start >= synced and (hole.start >= reader.committed or reader.torn(hole)):
                 rest = data[: hole.start]
                 return scan(path, header, rest, next_last=None, synced=synced, last_seq=last_seq)
         reader.know(last_seq)

@@ -24,7 +24,7 @@ from ..message import StoredMessage
 from ..stream import Commit
 from ..subjects import Heap
 from .block import HAS_HEADER, LENGTH, Block
-from .commit import LITTLE, StreamCommit, erasure, leave_sidecar
+from .commit import LITTLE, StreamCommit, cut_zeros, erasure, leave_sidecar
 from .compaction import Compaction, choose_run
 from .header import HEADER_SIZE, BlockHeader, make_seed
 from .manifest import Manifest, delete_records
@@ -360,13 +360,13 @@ class FileStream(IndexedStream):
             active.dead_size += len(end) if note else 0
             active.state_last, active.state_time = self.last_seq, self.last_time
         for block in self._sealed:
-            commit.writes.append(block.take())
+            commit.writes.append(block.take_last())
             if not block.damaged:  # with a sidecar, its damage would be forgotten
                 commit.sidecars.append((block, block.lengths[:], self._index.names[:]))
         self._sealed = []
         commit.little = not (commit.writes or self._erasures or removals)
         if active.pending or not active.created:
-            commit.writes.append(write := active.take())
+            commit.writes.append(write := active.take(ahead=not self._fs.delays_sync))
             commit.little = commit.little and not write.header and len(write.data) <= LITTLE
         commit.note = self._manifest.note(active, deletes, self.last_seq, self.last_time)
         if self._erasures:
@@ -473,6 +473,7 @@ class FileStream(IndexedStream):
             if self._refusal is None:
                 self.commit_sync()
                 active = self._active
+                cut_zeros(self._fs, self._handles, active)
                 if active.created and not (active.damaged or self.note or active.indexed == active.end):
                     leave_sidecar(self._fs, active, active.lengths, self._index.names)
                     self._manifest.note(active, array("Q"), self.last_seq, self.last_time, sidecar=True)()

@@ -111,9 +111,10 @@ class FakeDisk:
                 if change is not None:
                     kept = bytearray(change[: choose(len(change))])
                     if lose_sectors:
-                        for start in range(0, len(kept), SECTOR):
+                        for start in range(-(offset % SECTOR), len(kept), SECTOR):
                             if choose(3) == 0:
-                                kept[start : start + SECTOR] = bytes(len(kept[start : start + SECTOR]))
+                                sector = slice(max(start, 0), start + SECTOR)
+                                kept[sector] = bytes(len(kept[sector]))
                     _apply(data, offset, bytes(kept))
             inode.seen, inode.safe = data, bytes(data)
             inode.unsynced = []
@@ -195,6 +196,8 @@ class FakeDisk:
 
     def truncate(self, file: int, size: int) -> None:
         self._check("truncate", self.files[file])
+        if self.space is not None:
+            self.space += max(0, self.size(file) - size)
         self._write(self.files[file], size, None)
 
     def sync(self, file: int) -> None:
