@@ -1,7 +1,7 @@
 """Identity: nkeys, JWT claims, the trust chain, credentials files, and the folders that `nsc` keeps.
 
 The names below are the public API. Each is imported when it is first used, so that `import pyjs.keys` costs
-nothing; what signs or verifies imports nkeys.
+nothing; claims import pydantic, and tokens import PyJWT.
 """
 
 from __future__ import annotations

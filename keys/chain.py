@@ -7,7 +7,7 @@ A result is an `Admission` (what the user may do, and until when) or a `Refusal`
 connection that is refused always gets `CONNECT_ERROR`; `Reason.live_error` is the `-ERR` text for a
 connection that is already established. Times are in nanoseconds.
 
-Importing this module imports no library; calling its functions does.
+Importing this module imports neither pydantic nor PyJWT; calling its functions does.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def apply_template(template: Template, user: UserClaims, account: AccountClaims)
     """Return the template's permissions and limits for a user. Raises TemplateError."""
     from .claims import UserPermissionLimits
 
-    result = UserPermissionLimits.read(template.document())
+    result = UserPermissionLimits.model_validate(template.document())
     for name in ("subs", "data", "payload"):
         setattr(result, name, getattr(template, name))
 

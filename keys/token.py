@@ -12,10 +12,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from ..protocol import gojson
-from .document import FieldError
 from .errors import NkeyError, TokenError, TokenFault
 from .nkey import Signer, holds_secret, public_role, verify
 
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
 MAX_TOKEN = 1024 * 1024
 _ALGORITHM = "ed25519-nkey"
-_HEADER = b'{"typ":"JWT","alg":"ed25519-nkey"}'
 _CHUNK = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 C = TypeVar("C", bound="Claims")
 
@@ -55,7 +53,7 @@ def decode(token: str, kind: type[C] | None = None, *, v1: bool = False) -> Clai
     if kind is not None and not isinstance(claims, kind):
         raise TokenError(TokenFault.KIND, f"this is a token of {_kind_of(document)!r}, not of {kind.KIND!r}")
     _check_roles(claims)
-    if not verify(claims.iss, signed, signature):
+    if not _verified(token, claims.iss, signed, signature, old=old):
         raise TokenError(TokenFault.SIGNATURE, "the signature is not that of the token's issuer")
     return claims
 
@@ -69,6 +67,7 @@ def encode(claims: Claims, key: Signer, *, now: int) -> str:
     name with invisible letters or letters that change the direction of text, and for claims that contain a
     seed: a seed that was given as a name is neither signed nor stored.
     """
+    from .algorithm import JWS
     from .claims.base import SECOND
 
     ready = claims.ready()
@@ -90,8 +89,7 @@ def encode(claims: Claims, key: Signer, *, now: int) -> str:
             TokenFault.CONTENT,
             "there is a seed or private key in the claims, or what looks like one, where all can read it",
         )
-    signed = f"{_chunk(_HEADER)}.{_chunk(payload)}"
-    token = f"{signed}.{_chunk(key.sign(signed.encode()))}"
+    token = JWS.encode(payload, cast("Any", key), algorithm=_ALGORITHM, sort_headers=False)
     _check_size(len(token))
     return token
 
@@ -133,13 +131,9 @@ def _base64(chunk: str) -> bytes:
     if not _CHUNK.fullmatch(chunk) or len(chunk) % 4 == 1:
         raise TokenError(TokenFault.MALFORMED, "a part of the token is not base 64 as tokens have it")
     raw = base64.urlsafe_b64decode(chunk + "=" * (-len(chunk) % 4))
-    if _chunk(raw) != chunk:
+    if base64.urlsafe_b64encode(raw).decode().rstrip("=") != chunk:
         raise TokenError(TokenFault.MALFORMED, "a part of the token has bits that belong to nothing")
     return raw
-
-
-def _chunk(raw: bytes) -> str:
-    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
 def _object(raw: bytes) -> dict[str, Any]:
@@ -197,14 +191,17 @@ def _typed(document: dict[str, Any]) -> Claims:
 
     Raises TokenError that names the field with a wrong value.
     """
+    from pydantic import ValidationError
+
     from .claims.base import KINDS
     from .claims.generic import GenericClaims
 
     try:
-        return KINDS.get(_kind_of(document), GenericClaims).read(document)
-    except FieldError as error:
-        where = ".".join(error.where) or "claims"
-        raise TokenError(TokenFault.CONTENT, f"the token's {where}: {error.problem}") from None
+        return KINDS.get(_kind_of(document), GenericClaims).model_validate(document)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise TokenError(TokenFault.CONTENT, f"the token's {where or 'claims'}: {first['msg']}") from None
 
 
 def _check_roles(claims: Claims) -> None:
@@ -219,3 +216,17 @@ def _check_role(key: str, roles: tuple[KeyRole, ...], fault: TokenFault, what: s
         public_role(key, *roles)
     except NkeyError as error:
         raise TokenError(fault, f"the {what} of the token: {error}") from None
+
+
+def _verified(token: str, issuer: str, signed: bytes, signature: bytes, *, old: bool) -> bool:
+    if old:
+        return verify(issuer, signed, signature)
+    from jwt import InvalidTokenError
+
+    from .algorithm import JWS
+
+    try:
+        JWS.decode_complete(token, issuer, algorithms=[_ALGORITHM])
+    except InvalidTokenError:
+        return False
+    return True

@@ -1,4 +1,7 @@
-"""JWT claims as typed documents, with the field names of `nats`, its defaults and its validation."""
+"""JWT claims as typed documents, with the field names of `nats`, its defaults and its validation.
+
+Importing this package imports pydantic.
+"""
 
 from __future__ import annotations
 

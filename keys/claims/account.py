@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import Annotated, Any, ClassVar, Literal
 
-from ..document import Bounds, FieldError
+from pydantic import Field, field_validator
+
 from ..errors import TokenError, TokenFault
 from ..nkey import KeyRole, is_public
 from . import subjects
@@ -26,7 +26,7 @@ class UserScope(ClaimsDocument):
     kind: Literal["user_scope"] = "user_scope"
     key: str = ""
     role: str = ""
-    template: Template = field(default_factory=Template)
+    template: Template = Field(default_factory=Template)
     description: str = ""
 
 
@@ -40,7 +40,7 @@ class WeightedMapping(ClaimsDocument):
     ALWAYS: ClassVar[frozenset[str]] = frozenset({"subject"})
 
     subject: str = ""
-    weight: Annotated[int, Bounds(0, 255)] = 0
+    weight: Annotated[int, Field(ge=0, le=255)] = 0
     cluster: str = ""
 
     @property
@@ -55,8 +55,8 @@ class ExternalAuthorization(ClaimsDocument):
     It has the users that bypass it, the accounts that it may place users into, and the callout's curve key.
     """
 
-    auth_users: list[str] = field(default_factory=list)
-    allowed_accounts: list[str] = field(default_factory=list)
+    auth_users: list[str] = Field(default_factory=list)
+    allowed_accounts: list[str] = Field(default_factory=list)
     xkey: str = ""
 
     def check(self, issues: Issues) -> None:
@@ -107,23 +107,23 @@ class Account(Body):
     signing_keys: public key to scope, None for a plain key.
     """
 
-    imports: list[Import] = field(default_factory=list)
-    exports: list[Export] = field(default_factory=list)
-    limits: OperatorLimits = field(default_factory=OperatorLimits)
-    signing_keys: dict[str, UserScope | None] = field(default_factory=dict)
-    revocations: dict[str, Int64] = field(default_factory=dict)
-    default_permissions: Permissions = field(default_factory=Permissions)
-    mappings: dict[str, list[WeightedMapping]] = field(default_factory=dict)
+    imports: list[Import] = Field(default_factory=list)
+    exports: list[Export] = Field(default_factory=list)
+    limits: OperatorLimits = Field(default_factory=OperatorLimits)
+    signing_keys: dict[str, UserScope | None] = Field(default_factory=dict)
+    revocations: dict[str, Int64] = Field(default_factory=dict)
+    default_permissions: Permissions = Field(default_factory=Permissions)
+    mappings: dict[str, list[WeightedMapping]] = Field(default_factory=dict)
     authorization: ExternalAuthorization | None = None
     trace: MsgTrace | None = None
     cluster_traffic: str = ""
     description: str = ""
     info_url: str = ""
 
+    @field_validator("signing_keys", mode="before")
     @classmethod
-    def before(cls, name: str, value: Any) -> Any:
-        """Return signing keys by their public keys: a token has a list of keys and of scopes."""
-        if name != "signing_keys" or not isinstance(value, list):
+    def _keys_from_list(cls, value: Any) -> Any:
+        if not isinstance(value, list):
             return value
         keys: dict[str, Any] = {}
         for item in value:
@@ -132,7 +132,7 @@ class Account(Body):
             elif isinstance(item, dict) and item.get("kind") == "user_scope":
                 keys[str(item.get("key") or "")] = item
             else:
-                raise FieldError("unknown signing key scope")
+                raise ValueError("unknown signing key scope")
         return keys
 
     def _written(self, name: str, value: Any) -> Any:
@@ -179,7 +179,7 @@ class AccountClaims(Claims):
     ISSUERS: ClassVar[tuple[KeyRole, ...]] = (KeyRole.ACCOUNT, KeyRole.OPERATOR)
     SUBJECTS: ClassVar[tuple[KeyRole, ...]] = (KeyRole.ACCOUNT,)
 
-    nats: Account = field(default_factory=Account)
+    nats: Account = Field(default_factory=Account)
 
     @classmethod
     def new(cls, subject: str, name: str = "") -> AccountClaims:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from dataclasses import field
 from typing import ClassVar
+
+from pydantic import Field
 
 from ..nkey import KeyRole, is_public
 from . import subjects
@@ -33,7 +34,7 @@ class ActivationClaims(Claims):
     ISSUERS: ClassVar[tuple[KeyRole, ...]] = (KeyRole.ACCOUNT, KeyRole.OPERATOR)
     SUBJECTS: ClassVar[tuple[KeyRole, ...]] = (KeyRole.ACCOUNT,)
 
-    nats: Activation = field(default_factory=Activation)
+    nats: Activation = Field(default_factory=Activation)
 
     @classmethod
     def new(cls, importer: str, subject: str, kind: Kind, name: str = "") -> ActivationClaims:

@@ -73,7 +73,7 @@ class Claims(ClaimsDocument):
 
     def ready(self) -> Self:
         """Return a copy that is ready for signing: type and version set, lists in their order."""
-        copy = self.copied()
+        copy = self.model_copy(deep=True)
         copy.prepare()
         return copy
 

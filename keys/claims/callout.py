@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import field
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
-from ..document import Bounds
+from pydantic import ConfigDict, Field
+
 from ..nkey import KeyRole, is_public
 from .base import Claims
 from .issues import Issues, quote
@@ -25,7 +25,7 @@ class ServerId(ClaimsDocument):
     id: str = ""
     version: str = ""
     cluster: str = ""
-    tags: list[str] = field(default_factory=list)
+    tags: list[str] = Field(default_factory=list)
     xkey: str = ""
 
 
@@ -33,10 +33,10 @@ class ClientInformation(ClaimsDocument):
     """The client that wants to connect."""
 
     host: str = ""
-    id: Annotated[int, Bounds(0, 2**64 - 1)] = 0
+    id: Annotated[int, Field(ge=0, le=2**64 - 1)] = 0
     user: str = ""
     name: str = ""
-    tags: list[str] = field(default_factory=list)
+    tags: list[str] = Field(default_factory=list)
     name_tag: str = ""
     kind: str = ""
     type: str = ""
@@ -47,6 +47,7 @@ class ClientInformation(ClaimsDocument):
 class ConnectOptions(ClaimsDocument):
     """What the client sent in CONNECT."""
 
+    model_config = ConfigDict(populate_by_name=True)
     ALWAYS: ClassVar[frozenset[str]] = frozenset({"protocol"})
 
     jwt: str = ""
@@ -54,16 +55,12 @@ class ConnectOptions(ClaimsDocument):
     sig: str = ""
     auth_token: str = ""
     user: str = ""
-    password: str = ""  # in JSON `pass`, which is a keyword of Python
+    # `pass` is a keyword of Python, so the field has another name here.
+    password: str = Field(default="", alias="pass")
     name: str = ""
     lang: str = ""
     version: str = ""
     protocol: Int64 = 0
-
-    @classmethod
-    def by_name(cls, data: dict[str, Any]) -> dict[str, Any]:
-        """Return what was read, with the field `pass` by its name here."""
-        return super().by_name({("password" if k == "pass" else k): v for k, v in data.items()})
 
     def document(self) -> dict[str, object]:
         """Return the JSON object, in which the field is called `pass`."""
@@ -75,8 +72,8 @@ class ClientTls(ClaimsDocument):
 
     version: str = ""
     cipher: str = ""
-    certs: list[str] = field(default_factory=list)
-    verified_chains: list[list[str]] = field(default_factory=list)
+    certs: list[str] = Field(default_factory=list)
+    verified_chains: list[list[str]] = Field(default_factory=list)
 
 
 class AuthorizationRequest(Body):
@@ -84,10 +81,10 @@ class AuthorizationRequest(Body):
 
     ALWAYS: ClassVar[frozenset[str]] = frozenset({"user_nkey"})
 
-    server_id: ServerId = field(default_factory=ServerId)
+    server_id: ServerId = Field(default_factory=ServerId)
     user_nkey: str = ""
-    client_info: ClientInformation = field(default_factory=ClientInformation)
-    connect_opts: ConnectOptions = field(default_factory=ConnectOptions)
+    client_info: ClientInformation = Field(default_factory=ClientInformation)
+    connect_opts: ConnectOptions = Field(default_factory=ConnectOptions)
     client_tls: ClientTls | None = None
     request_nonce: str = ""
 
@@ -98,7 +95,7 @@ class AuthorizationRequestClaims(Claims):
     KIND: ClassVar[str] = "authorization_request"
     ISSUERS: ClassVar[tuple[KeyRole, ...]] = (KeyRole.SERVER,)
 
-    nats: AuthorizationRequest = field(default_factory=AuthorizationRequest)
+    nats: AuthorizationRequest = Field(default_factory=AuthorizationRequest)
 
     def check_body(self, issues: Issues, now: int) -> None:
         """Validate the user's key."""
@@ -126,7 +123,7 @@ class AuthorizationResponseClaims(Claims):
     KIND: ClassVar[str] = "authorization_response"
     ISSUERS: ClassVar[tuple[KeyRole, ...]] = (KeyRole.ACCOUNT,)
 
-    nats: AuthorizationResponse = field(default_factory=AuthorizationResponse)
+    nats: AuthorizationResponse = Field(default_factory=AuthorizationResponse)
 
     def check_body(self, issues: Issues, now: int) -> None:
         """Validate the keys, and that the response has either a token or an error."""

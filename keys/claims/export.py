@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import Any, ClassVar, Literal
+
+from pydantic import Field, field_validator
 
 from ...protocol.subject_tree import index_tree
 from . import subjects
@@ -27,11 +28,10 @@ class ServiceLatency(ClaimsDocument):
     sampling: Int64 = HEADERS
     results: str = ""
 
+    @field_validator("sampling", mode="before")
     @classmethod
-    def before(cls, name: str, value: Any) -> Any:
-        """Return the sampling rate as a number; it may be the word `headers`."""
-        word = name == "sampling" and isinstance(value, str) and value.lower() == "headers"
-        return HEADERS if word else value
+    def _word(cls, value: Any) -> Any:
+        return HEADERS if isinstance(value, str) and value.lower() == "headers" else value
 
     def _written(self, name: str, value: Any) -> Any:
         return "headers" if name == "sampling" and value == HEADERS else super()._written(name, value)
@@ -56,7 +56,7 @@ class Export(ClaimsDocument):
     subject: str = ""
     type: Kind = ""
     token_req: bool = False
-    revocations: dict[str, Int64] = field(default_factory=dict)
+    revocations: dict[str, Int64] = Field(default_factory=dict)
     response_type: str = ""
     response_threshold: Int64 = 0
     service_latency: ServiceLatency | None = None

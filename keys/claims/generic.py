@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import Any
+
+from pydantic import Field
 
 from .base import Claims
 from .model import VERSION
@@ -12,7 +13,7 @@ from .model import VERSION
 class GenericClaims(Claims):
     """A token of any other kind, signed by any key."""
 
-    nats: dict[str, Any] = field(default_factory=dict)
+    nats: dict[str, Any] = Field(default_factory=dict)
 
     @property
     def tags(self) -> list[str]:

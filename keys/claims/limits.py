@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import Any
+
+from pydantic import Field, model_validator
 
 from .issues import Issues
 from .model import ClaimsDocument, Int64
@@ -25,7 +26,7 @@ class JetStreamLimits(ClaimsDocument):
     max_bytes_required: bool = False
 
 
-JETSTREAM = JetStreamLimits.FIELDS
+JETSTREAM = tuple(JetStreamLimits.model_fields)
 
 
 class OperatorLimits(ClaimsDocument):
@@ -51,15 +52,14 @@ class OperatorLimits(ClaimsDocument):
     mem_max_stream_bytes: Int64 = 0
     disk_max_stream_bytes: Int64 = 0
     max_bytes_required: bool = False
-    tiered_limits: dict[str, JetStreamLimits] = field(default_factory=dict)
+    tiered_limits: dict[str, JetStreamLimits] = Field(default_factory=dict)
 
+    @model_validator(mode="before")
     @classmethod
-    def by_name(cls, data: dict[str, Any]) -> dict[str, Any]:
-        """Return what was read without the global JetStream limits, if there are tiers."""
-        found = super().by_name(data)
-        if found.get("tiered_limits"):
-            return {key: value for key, value in found.items() if key not in JETSTREAM}
-        return found
+    def _tiers_win(cls, data: Any) -> Any:
+        if isinstance(data, dict) and data.get("tiered_limits"):
+            return {key: value for key, value in data.items() if key not in JETSTREAM}
+        return data
 
     @classmethod
     def unlimited(cls) -> OperatorLimits:
@@ -80,7 +80,7 @@ class OperatorLimits(ClaimsDocument):
     @property
     def empty(self) -> bool:
         """Whether everything is 0, false or absent."""
-        return not any(getattr(self, name) for name in self.FIELDS)
+        return not any(getattr(self, name) for name in type(self).model_fields)
 
     def check(self, issues: Issues) -> None:
         """Validate that global and tiered limits are not combined, and that tiers have names."""

@@ -1,10 +1,13 @@
 """The base class of all documents in a token: strict types, the field order of Go, and its `omitempty` rules.
 
-Fields have their JSON names. Promises, besides those of `Document`:
+Fields have their JSON names. Promises:
 
-- Unknown fields are written back.
+- Reading is strict: a wrong type is an error. `null` counts as absent. Unknown fields are kept and written
+  back.
 - Names are read in any case, as Go reads them, so that what `PUB` denies is denied. A field that is there
   twice is an error.
+- A field that a program names must be known: a misspelt one (`pub.alow`) would leave open what it should
+  close.
 - Values that are assigned are checked when a token is made.
 - `repr` shows no seed.
 - Writing omits empty values (false, 0, "", no entries), except nested documents and the fields named in
@@ -13,55 +16,76 @@ Fields have their JSON names. Promises, besides those of `Document`:
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator
-from dataclasses import field
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
-from ..document import Bounds, Document, FieldError
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
 from ..nkey import holds_secret
 
-Int64 = Annotated[int, Bounds(-(2**63), 2**63 - 1)]
-Count = Annotated[int, Bounds(0, 2**63 - 1)]
+Int64 = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
+Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
 UNLIMITED = -1
 _HIDDEN = "(hidden: it holds a seed or private key)"
 VERSION = 2
 
 
-class ClaimsDocument(Document):
-    """A JSON object with known fields.
+class ClaimsDocument(BaseModel):
+    """A JSON object with known fields."""
 
-    ALWAYS: fields that are written even if they are empty.
-    LAST: fields that are written after the others, and after unknown ones.
-    """
-
+    model_config = ConfigDict(strict=True, extra="allow", hide_input_in_errors=True)
     ALWAYS: ClassVar[frozenset[str]] = frozenset()
     LAST: ClassVar[tuple[str, ...]] = ()
 
+    def __new__(cls, *_: Any, **fields: Any) -> Self:
+        """Raise AttributeError for a name that is not a field. Documents read from JSON do not pass here."""
+        for name in fields:
+            cls._must_know(name)
+        return super().__new__(cls)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set a field, or an unknown one that was read. Raises AttributeError for any other name."""
+        if not name.startswith("_") and name not in (self.model_extra or ()):
+            self._must_know(name)
+        super().__setattr__(name, value)
+
     @classmethod
-    def by_name(cls, data: dict[str, Any]) -> dict[str, Any]:
-        """Return what was read, with names in any case as those of their fields. Raises FieldError."""
-        if data.keys() <= cls._defaults.keys():
+    def _must_know(cls, name: str) -> None:
+        if name in cls.model_fields:
+            return
+        near = difflib.get_close_matches(name, cls.model_fields, 1)
+        hint = f": did you mean {near[0]!r}?" if near else ""
+        raise AttributeError(f"{cls.__name__} has no field {name!r}{hint}", name=name, obj=cls)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_name(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
             return data
+        there = {name: value for name, value in data.items() if value is not None}
+        if there.keys() <= cls.model_fields.keys():
+            return there
         result: dict[str, Any] = {}
-        for name, value in data.items():
+        for name, value in there.items():
             folded = name.casefold()
-            known = folded if folded in cls._defaults else name
-            if known in result:
-                raise FieldError(f"the field {known!r} is there twice")
-            result[known] = value
+            field = folded if folded in cls.model_fields else name
+            if field in result:
+                raise ValueError(f"the field {field!r} is there twice")
+            result[field] = value
         return result
 
-    def shown(self) -> Iterator[tuple[str, str]]:
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         """Yield what `repr` shows: everything but values that hold a seed or private key."""
-        for name, text in super().shown():
-            yield name, repr(_HIDDEN) if holds_secret(text) else text
+        for name, value in super().__repr_args__():
+            yield name, _HIDDEN if holds_secret(repr(value)) else value
 
     def document(self) -> dict[str, Any]:
         """Return the JSON object as it is written into a token."""
-        fields = [name for name in self.FIELDS if name not in self.LAST]
-        values, result = self.values(), dict[str, Any]()
-        for name in (*fields, *self.unknown, *self.LAST):
-            value = self._written(name, values[name])
+        fields = [name for name in type(self).model_fields if name not in self.LAST]
+        result: dict[str, Any] = {}
+        for name in (*fields, *(self.model_extra or {}), *self.LAST):
+            value = self._written(name, getattr(self, name))
             if value is None or (not value and name not in self.ALWAYS and not isinstance(value, _Nested)):
                 continue
             result[name] = value
@@ -94,7 +118,7 @@ class Body(ClaimsDocument):
 
     LAST: ClassVar[tuple[str, ...]] = ("tags", "type", "version")
 
-    tags: list[str] = field(default_factory=list)
+    tags: list[str] = Field(default_factory=list)
     type: str = ""
     version: Int64 = 0
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import field
 from typing import ClassVar
+
+from pydantic import Field
 
 from ..errors import TokenError, TokenFault
 from ..nkey import KeyRole, is_public
@@ -19,9 +20,9 @@ _SERVICE_SCHEMES = ("nats", "tls", "ws", "wss")
 class Operator(Body):
     """The document under `nats` in an operator's token."""
 
-    signing_keys: list[str] = field(default_factory=list)
+    signing_keys: list[str] = Field(default_factory=list)
     account_server_url: str = ""
-    operator_service_urls: list[str] = field(default_factory=list)
+    operator_service_urls: list[str] = Field(default_factory=list)
     system_account: str = ""
     assert_server_version: str = ""
     strict_signing_key_usage: bool = False
@@ -91,7 +92,7 @@ class OperatorClaims(Claims):
     ISSUERS: ClassVar[tuple[KeyRole, ...]] = (KeyRole.OPERATOR,)
     SUBJECTS: ClassVar[tuple[KeyRole, ...]] = (KeyRole.OPERATOR,)
 
-    nats: Operator = field(default_factory=Operator)
+    nats: Operator = Field(default_factory=Operator)
 
     @classmethod
     def new(cls, subject: str, name: str = "") -> OperatorClaims:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from dataclasses import field
 from typing import Any, ClassVar
 from zoneinfo import ZoneInfo
+
+from pydantic import Field, field_validator
 
 from . import subjects, urls
 from .issues import Issues, quote
@@ -36,8 +37,8 @@ def check_info(description: str, info_url: str, issues: Issues) -> None:
 class Permission(ClaimsDocument):
     """Subjects that may be used, and subjects that may not."""
 
-    allow: list[str] = field(default_factory=list)
-    deny: list[str] = field(default_factory=list)
+    allow: list[str] = Field(default_factory=list)
+    deny: list[str] = Field(default_factory=list)
 
     def check(self, issues: Issues, *, queue: bool) -> None:
         """Validate the subjects.
@@ -67,8 +68,8 @@ class ResponsePermission(ClaimsDocument):
 class Permissions(ClaimsDocument):
     """The subjects that may be published and subscribed to, and the permission to answer."""
 
-    pub: Permission = field(default_factory=Permission)
-    sub: Permission = field(default_factory=Permission)
+    pub: Permission = Field(default_factory=Permission)
+    sub: Permission = Field(default_factory=Permission)
     resp: ResponsePermission | None = None
 
     def check_permissions(self, issues: Issues) -> None:
@@ -127,20 +128,20 @@ class UserPermissionLimits(Permissions):
     times: hours, in the zone `times_location`.
     """
 
-    src: list[str] = field(default_factory=list)
-    times: list[TimeRange] = field(default_factory=list)
+    src: list[str] = Field(default_factory=list)
+    times: list[TimeRange] = Field(default_factory=list)
     times_location: str = ""
     subs: Int64 = 0
     data: Int64 = 0
     payload: Int64 = 0
     bearer_token: bool = False
     proxy_required: bool = False
-    allowed_connection_types: list[str] = field(default_factory=list)
+    allowed_connection_types: list[str] = Field(default_factory=list)
 
+    @field_validator("src", mode="before")
     @classmethod
-    def before(cls, name: str, value: Any) -> Any:
-        """Return networks as a list; they may be a text with commas."""
-        if name != "src" or not isinstance(value, str):
+    def _comma_list(cls, value: Any) -> Any:
+        if not isinstance(value, str):
             return value
         return list(dict.fromkeys(part.strip() for part in value.lower().split(",") if part.strip()))
 
@@ -158,7 +159,9 @@ class UserPermissionLimits(Permissions):
     def empty(self) -> bool:
         """Whether nothing at all is set, which a scoped signing key demands of its users."""
         return self.unrestricted and not any(
-            getattr(self, name) for name in UserPermissionLimits.FIELDS if name not in {"pub", "sub", "resp"}
+            getattr(self, name)
+            for name in UserPermissionLimits.model_fields
+            if name not in {"pub", "sub", "resp"}
         )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import ClassVar
+
+from pydantic import Field
 
 from ..nkey import KeyRole, is_public
 from .base import Claims
@@ -32,7 +33,7 @@ class UserClaims(Claims):
     ISSUERS: ClassVar[tuple[KeyRole, ...]] = (KeyRole.ACCOUNT,)
     SUBJECTS: ClassVar[tuple[KeyRole, ...]] = (KeyRole.USER,)
 
-    nats: User = field(default_factory=User)
+    nats: User = Field(default_factory=User)
 
     @classmethod
     def new(

@@ -80,8 +80,12 @@ class NscContext:
         """Save root, operator and account in the settings. Raises FolderError under NSC_CWD_ONLY."""
         if self.directories.cwd_only:
             raise FolderError("the working directory alone decides (NSC_CWD_ONLY): nothing can be remembered")
-        settings = self.settings.copied(
-            store_root=str(self.stores.root), operator=self.operator, account=self.account
+        settings = self.settings.model_copy(
+            update={
+                "store_root": str(self.stores.root),
+                "operator": self.operator,
+                "account": self.account,
+            }
         )
         settings.save(self.directories.settings_file)
         return replace(self, settings=settings, first_run=False)

@@ -6,24 +6,33 @@ The file holds one compact object with all keys.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from ...protocol import gojson
 from .. import files
-from ..document import Document, FieldError
 from ..errors import DamagedError, NotFoundError
 
 
-class NscSettings(Document):
+class NscSettings(BaseModel):
     """What is saved between commands. Unknown keys are kept.
 
     last_update: seconds since the epoch.
     """
+
+    model_config = ConfigDict(strict=True, extra="allow")
 
     store_root: str = ""
     operator: str = ""
     account: str = ""
     github_updates: str = "nats-io/nsc"
     last_update: int = 0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_absent(cls, data: Any) -> Any:
+        return {k: v for k, v in data.items() if v is not None} if isinstance(data, dict) else data
 
     @classmethod
     def load(cls, path: Path) -> NscSettings | None:
@@ -33,10 +42,10 @@ class NscSettings(Document):
         except NotFoundError:
             return None
         try:
-            return cls.read(gojson.decode(text.encode()))
-        except (gojson.JsonError, FieldError):
+            return cls.model_validate(gojson.decode(text.encode()))
+        except (gojson.JsonError, ValidationError):
             raise DamagedError(f"{path} is not the settings of nsc: it is damaged, or another file") from None
 
     def save(self, path: Path) -> None:
         """Write the settings in one step. Raises FolderError."""
-        files.write(path, gojson.encode(self.values()).decode())
+        files.write(path, gojson.encode(self.model_dump()).decode())

@@ -141,7 +141,7 @@ def edit_account(workspace: Workspace, account: str, edits: AccountEdits) -> Acc
     with workspace.locked():
         name = workspace.account_name(account)
         old = workspace.store().account(name)
-        claims = old.copied()
+        claims = old.model_copy(deep=True)
         report = OperationReport()
         made = _apply(edits, workspace, claims, report)
         if edits.limits.get("disallow_bearer"):

@@ -94,7 +94,7 @@ def add_exports(workspace: Workspace, exports: Sequence[Export], *, account: str
 
 def _completed(export: Export) -> Export:
     """Return a copy of an export with everything that a token needs."""
-    export = export.copied()
+    export = export.model_copy(deep=True)
     if not export.subject:
         raise WorkspaceError("a subject is required")
     found = Issues()
@@ -123,7 +123,7 @@ def edit_export(
     with editing(workspace, account) as update:
         index = find(update, subject, kind or _meant(update, subject, changes))
         old = update.claims.nats.exports[index]
-        new = old.copied()
+        new = old.model_copy(deep=True)
         lines = OperationReport()
         _rename(new, old, changes, lines)
         if new.type == "service":

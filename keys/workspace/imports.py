@@ -102,7 +102,7 @@ def edit_import(
             for name in ("local_subject", "share", "allow_trace")
             if (value := getattr(changes, name)) is not None
         }
-        item = imports[at].copied(**changed)
+        item = imports[at].model_copy(update=changed, deep=True)
         _check(update, item, [*imports[:at], *imports[at + 1 :]])
         imports[at] = item
         update.check()
@@ -137,7 +137,7 @@ def find_local(account: AccountClaims, subject: str, kind: Kind = "") -> Import:
 
 def _completed(workspace: Workspace, item: Import) -> Import:
     """Return a copy of an import with everything that a token needs."""
-    item = item.copied()
+    item = item.model_copy(deep=True)
     if not item.subject:
         raise WorkspaceError("a remote subject is required")
     if not item.account:

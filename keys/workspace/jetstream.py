@@ -150,7 +150,7 @@ def limits_of(limits: OperatorLimits, tier: int) -> JetStreamLimits:
     if not tier:
         return limits.jetstream
     found = limits.tiered_limits.get(label(tier))
-    return found.copied() if found is not None else JetStreamLimits()
+    return found.model_copy() if found is not None else JetStreamLimits()
 
 
 def _set(limits: OperatorLimits, tier: int, value: JetStreamLimits) -> None:

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
 from ...protocol import gojson
 from ...protocol.lazy_dataclass import dataclass
 from ..claims import AccountClaims, OperatorClaims, UserClaims
 from ..decorated import undecorate_jwt
-from ..document import Document, FieldError
 from ..errors import DamagedError, FolderError, IdentityError, WorkspaceError
 from ..nkey import KeyPair, KeyRole
 from ..token import decode
@@ -110,29 +111,27 @@ def _user(workspace: Workspace, account: str, name: str, keys: _Keys) -> dict[st
     return {"name": name, "key": key, "token": store.user_token(account, name)}
 
 
-class _Key(Document):
+class _Read(BaseModel):
+    model_config = ConfigDict(strict=True, hide_input_in_errors=True)
+
+
+class _Key(_Read):
     key: str = ""
 
 
-class _UserPart(Document):
+class _UserPart(_Read):
     name: str
     key: _Key
     token: str
 
 
-class _Part(_UserPart):
-    signing_keys: list[_Key] | None = None
-
-    @classmethod
-    def by_name(cls, data: dict[str, Any]) -> dict[str, Any]:
-        return {("signing_keys" if name == "signingKeys" else name): value for name, value in data.items()}
-
-
-class _AccountPart(_Part):
+class _AccountPart(_UserPart):
+    signing_keys: list[_Key] | None = Field(None, alias="signingKeys")
     users: list[_UserPart] | None = None
 
 
-class _OperatorPart(_Part):
+class _OperatorPart(_UserPart):
+    signing_keys: list[_Key] | None = Field(None, alias="signingKeys")
     accounts: list[_AccountPart] | None = None
 
 
@@ -147,8 +146,8 @@ def restore_operator(workspace: Workspace, name: str, document: bytes) -> Operat
     """
     name = chosen(name, "operator")
     try:
-        whole = _OperatorPart.read(gojson.decode(document))
-    except (gojson.JsonError, FieldError):
+        whole = _OperatorPart.model_validate(gojson.decode(document))
+    except (gojson.JsonError, ValidationError):
         raise DamagedError("this is no backup of an operator, or it is damaged or encrypted") from None
     claims = decode(whole.token, OperatorClaims)
     _must_be_new(workspace, name, claims)
@@ -225,9 +224,11 @@ class _Restored:
         report.ok(f"restored {len(self.accounts)} accounts and {len(self.users)} users")
 
 
-def _pairs(part: _UserPart, keys: Sequence[str], role: KeyRole) -> Iterator[KeyPair]:
+def _pairs(
+    part: _AccountPart | _OperatorPart | _UserPart, keys: Sequence[str], role: KeyRole
+) -> Iterator[KeyPair]:
     """Yield the keys of a part whose seeds are there; `keys` are those that it may have, its own first."""
-    signing = part.signing_keys or () if isinstance(part, _Part) else ()
+    signing = part.signing_keys or () if isinstance(part, _AccountPart | _OperatorPart) else ()
     for at, written in enumerate((part.key, *signing)):
         if not written.key:
             continue

@@ -331,7 +331,7 @@ def edit_operator(workspace: Workspace, edits: OperatorEdits) -> OperatorResult:
         raise WorkspaceError("specify an edit option")
     with workspace.locked():
         old = workspace.operator()
-        claims = old.copied()
+        claims = old.model_copy(deep=True)
         body, report = claims.nats, OperationReport()
         report.add(edits.dates.apply(claims, workspace.now()), edits.tags.apply(body))
         keys, made = edits.signing_keys.read(KeyRole.OPERATOR, body.signing_keys, f"operator {old.name}")

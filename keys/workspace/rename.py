@@ -57,7 +57,7 @@ def rename_account(workspace: Workspace, old: str, new: str) -> Renamed:
             raise FolderError(f"creds dir {quote(str(target))} already exists")
         signer = account_signer(workspace, claims)
         report = OperationReport(f"rename account {quote(old)} to {quote(new)}")
-        renamed = claims.copied(name=new)
+        renamed = claims.model_copy(update={"name": new})
         users = {user: store.user_token(old, user) for user in store.users(old)}
         report.add(_copied(workspace, store, renamed, signer, old, users))
         report.add(_moved_credentials(source, target, store, new))

@@ -16,7 +16,7 @@ from ..errors import CredentialsError, KeyFault, NkeyError, NotFoundError, Works
 from ..folders.keystore import Keystore
 from ..nkey import KeyPair, KeyRole, is_public, public_role
 
-if TYPE_CHECKING:  # the commands for keys alone do not need claims
+if TYPE_CHECKING:  # claims import pydantic, which the commands for keys alone do not need
     from ..claims import AccountClaims, OperatorClaims
     from .workspace import Workspace
 

@@ -131,7 +131,7 @@ def edit_user(
         signer = user_signer(workspace, owner, prefer=old.iss)
         if owner.nats.limits.disallow_bearer and edits.bearer:
             raise WorkspaceError(f"account {quote(account_name)} forbids the use of bearer token")
-        claims = old.copied()
+        claims = old.model_copy(deep=True)
         scoped = owner.scope(signer.public_key) is not None
         if not scoped and owner.scope(old.iss) is not None:  # from now on it has limits of its own
             claims.nats.subs = claims.nats.data = claims.nats.payload = -1

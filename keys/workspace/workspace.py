@@ -64,7 +64,7 @@ class Workspace:
             context = context.with_root(directories.cwd)  # no store is here yet; a new one will be
         if context.first_run:
             files.make_folder(context.stores.root)
-            settings = context.settings.copied(last_update=now() // SECOND)
+            settings = context.settings.model_copy(update={"last_update": now() // SECOND})
             context = replace(context, settings=settings).save()
         return cls(context, now, private_key)
 

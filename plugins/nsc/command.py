@@ -24,7 +24,7 @@ from ...cli.errors import CliError, ExitCode
 from ...cli.flags import session
 from ...keys.errors import IdentityError, WorkspaceError
 
-if TYPE_CHECKING:  # a page of help does not need them
+if TYPE_CHECKING:  # claims import pydantic, which a page of help does not need
     from ...keys import OperationReport, Workspace
     from ...keys.folders.locations import NscDirectories
 

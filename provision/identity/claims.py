@@ -38,7 +38,7 @@ def fill_account(claims: AccountClaims, section: AccountSection, key_of: KeyOf) 
     body.description, body.info_url = section.description, section.info_url
     limits = given(section.limits) if section.limits is not None else {}
     tiers = {name: JetStreamLimits(**each) for name, each in limits.pop("tiered_limits", {}).items()}
-    body.limits = OperatorLimits.unlimited().copied(**{**limits, "tiered_limits": tiers})
+    body.limits = OperatorLimits.unlimited().model_copy(update={**limits, "tiered_limits": tiers})
     body.default_permissions = Permissions()
     if section.default_permissions is not None:
         _fill_permissions(body.default_permissions, section.default_permissions)

@@ -203,7 +203,7 @@ def _write_account(workspace: Workspace, name: str, section: AccountSection) -> 
     with workspace.locked():
         store = workspace.store()
         old = store.account(name)
-        claims = old.copied()
+        claims = old.model_copy(deep=True)
         fill_account(claims, section, lambda account: _key_of(workspace, account))
         refuse_new_errors(old, claims, workspace.now())
         workspace.write_account(claims, account_signer(workspace, old))
@@ -228,7 +228,7 @@ def _write_user(workspace: Workspace, action: IdentityAction, section: UserSecti
             claims = UserClaims.new(made.public_key, chosen(action.user, USER), issuer_account=issuer)
         else:
             assert old is not None
-            claims = old.copied()
+            claims = old.model_copy(deep=True)
             claims.nats.issuer_account = issuer
         fill_user(claims, section)
         refuse_new_errors(old, claims, workspace.now())

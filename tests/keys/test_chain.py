@@ -362,7 +362,7 @@ def test_the_deadline_is_the_earlier_of_expiry_and_hours(case: Case) -> None:
 def test_a_session_is_authorized_again_after_an_update(case: Case) -> None:
     granted = case.admitted()
     trust = Trust.in_operators([case.operator])
-    account = granted.account.copied()
+    account = granted.account.model_copy(deep=True)
     assert isinstance(account_status(granted.user, account, trust, case.now), Admission)
     account.revoke(case.party.user.public_key, case.party.seconds)
     refused = account_status(granted.user, account, trust, case.now)

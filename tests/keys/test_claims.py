@@ -64,12 +64,14 @@ def test_a_new_user_is_unlimited_and_a_scoped_one_empty(party: Any) -> None:
 
 
 def test_global_jetstream_limits_are_not_read_beside_tiers() -> None:
-    read = OperatorLimits.read({"disk_storage": 5, "subs": 1, "tiered_limits": {"R1": {"streams": 2}}})
+    read = OperatorLimits.model_validate(
+        {"disk_storage": 5, "subs": 1, "tiered_limits": {"R1": {"streams": 2}}}
+    )
     assert (read.disk_storage, read.subs, read.tiered_limits["R1"].streams) == (0, 1, 2)
 
 
 def test_a_template_read_without_limits_is_unlimited() -> None:
-    scope = UserScope.read({"kind": "user_scope", "key": "A", "template": {}})
+    scope = UserScope.model_validate({"kind": "user_scope", "key": "A", "template": {}})
     assert (scope.template.subs, scope.template.data, scope.template.payload) == (-1, -1, -1)
 
 
@@ -269,7 +271,7 @@ def test_what_is_wrong_with_an_account(party: Any, text: str, spoil: Callable[[A
 @pytest.mark.parametrize("position", [-1, -5, 2**63])
 def test_a_position_is_a_place_in_a_subject(position: int) -> None:
     with pytest.raises(ValueError, match="account_token_position"):
-        Export.read({"subject": "a.*", "account_token_position": position})
+        Export.model_validate({"subject": "a.*", "account_token_position": position})
 
 
 def test_warnings_do_not_block(party: Any) -> None:
@@ -370,9 +372,9 @@ def test_callout_claims_need_their_keys(party: Any) -> None:
 def test_a_callout_request_keeps_the_password_under_its_name(party: Any) -> None:
     from pyjs.keys.claims import ConnectOptions
 
-    options = ConnectOptions(user="u", password="p")  # mypy knows only the alias
+    options = ConnectOptions(user="u", password="p")  # type: ignore[call-arg] # mypy knows only the alias
     assert options.document() == {"user": "u", "pass": "p", "protocol": 0}
-    assert ConnectOptions.read(options.document()) == options
+    assert ConnectOptions.model_validate(options.document()) == options
 
 
 SUBJECTS = st.lists(

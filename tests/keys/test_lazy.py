@@ -15,17 +15,7 @@ def _loaded(program: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "module",
-    [
-        "",
-        ".keys",
-        ".keys.chain",
-        ".keys.claims",
-        ".keys.nkey",
-        ".keys.grants",
-        ".keys.token",
-        ".keys.decorated",
-    ],
+    "module", ["", ".keys", ".keys.chain", ".keys.nkey", ".keys.grants", ".keys.token", ".keys.decorated"]
 )
 def test_importing_brings_no_library_along(module: str) -> None:
     assert not _loaded(f"import pyjs{module}") & {"pydantic", "jwt", "nkeys", "nacl", "cryptography"}
@@ -33,7 +23,7 @@ def test_importing_brings_no_library_along(module: str) -> None:
 
 def test_a_name_of_the_api_is_imported_when_it_is_used() -> None:
     assert "nkeys" not in _loaded("from pyjs.keys import KeyPair")
-    assert "zoneinfo" in _loaded("from pyjs.keys import UserClaims") - _loaded("import pyjs.keys")
+    assert "pydantic" in _loaded("from pyjs.keys import UserClaims")
 
 
 def test_every_name_of_the_api_is_there() -> None:

@@ -40,9 +40,9 @@ def test_a_misspelt_field_is_an_error(slip: Callable[[UserClaims], Any], reporte
 
 
 def test_fields_of_newer_tokens_are_kept_and_may_be_changed() -> None:
-    read = User.read({"future": {"a": 1}, "pub": {"later": True}})
+    read = User.model_validate({"future": {"a": 1}, "pub": {"later": True}})
     read.future = 2
-    copy = read.copied()
+    copy = read.model_copy(deep=True)
     assert copy.document()["future"] == 2
     assert copy.document()["pub"] == {"later": True}
 

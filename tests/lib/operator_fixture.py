@@ -117,7 +117,7 @@ class OperatorAccount:
         document = self.claims.nats.document() | fields
         if limits is not None:
             document["limits"] = document.get("limits", {}) | limits
-        self.claims.nats = type(self.claims.nats).read(document)
+        self.claims.nats = type(self.claims.nats).model_validate(document)
         return self
 
     def signing_key(self) -> KeyPair:
@@ -131,7 +131,7 @@ class OperatorAccount:
         """Add a signing key with a scope; `template` has the fields of a user's permissions and limits."""
         key = KeyPair.create(KeyRole.ACCOUNT)
         scope = {"kind": "user_scope", "key": key.public_key, "role": role, "template": template}
-        self.claims.nats.signing_keys[key.public_key] = UserScope.read(scope)
+        self.claims.nats.signing_keys[key.public_key] = UserScope.model_validate(scope)
         return key
 
     def token(self, by: KeyPair | None = None) -> str:
@@ -160,7 +160,7 @@ class OperatorAccount:
         own = "" if signer.public_key == self.id else self.id
         claims = UserClaims.new(pair.public_key, name, issuer_account=own, scoped=scoped)
         document = claims.nats.document() | fields | ({"tags": list(tags)} if tags else {})
-        claims.nats = type(claims.nats).read(document)
+        claims.nats = type(claims.nats).model_validate(document)
         claims.exp, claims.nbf = exp, nbf
         return User(name, pair, claims, self.env.sign(claims, signer))
 

@@ -157,7 +157,7 @@ def test_tokens_and_credentials_are_what_is_declared(folders: NscFolders) -> Non
     assert [each.account for each in books.nats.imports] == [shop.sub]
     assert (alice.nats.pub.allow, alice.nats.sub.deny, alice.iss) == (["orders.*"], [">"], shop.sub)
     assert list((folders.home / "creds").rglob("alice.creds"))
-    drifted = shop.copied()
+    drifted = shop.model_copy(deep=True)
     drifted.nats.limits.conn = -1
     drifted.nats.tags = ["kept"]
     folders.change(drifted)

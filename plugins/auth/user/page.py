@@ -23,7 +23,7 @@ def show(here: Workspace, account: str, name: str) -> None:
         *listed("Tags", claims.nats.tags),
         *optional("Expiry", moment(claims.exp)),
     ]
-    fields = UserPermissionLimits.FIELDS
+    fields = UserPermissionLimits.model_fields
     document = {
         "name": name,
         "account": account,

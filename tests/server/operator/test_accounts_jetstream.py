@@ -145,7 +145,7 @@ async def test_without_the_tier_nothing_more_is_stored(env: JetStreamEnv) -> Non
     a = env.env.account("A", limits=ON)
     (account,) = await env.open(a)
     await create(account, "S")
-    a.claims.nats.limits = type(a.claims.nats.limits).read(
+    a.claims.nats.limits = type(a.claims.nats.limits).model_validate(
         {"subs": -1, "tiered_limits": {"R3": {"disk_storage": -1, "mem_storage": -1}}}
     )
     env.deploy(a)

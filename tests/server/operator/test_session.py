@@ -89,7 +89,7 @@ async def test_another_scope_closes_without_a_word(logins: LoginFixture, change:
     if change == "plain":
         keys[key.public_key] = None
     elif change == "role":
-        keys[key.public_key] = scope.copied(role="other")
+        keys[key.public_key] = scope.model_copy(update={"role": "other"})
     else:
         scope.template.pub.allow = ["b"]
     logins.fixture.deploy(account)

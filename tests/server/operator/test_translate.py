@@ -16,7 +16,7 @@ UNLIMITED = {"subs": -1, "data": -1, "payload": -1, "imports": -1, "exports": -1
 
 def claims(**fields: Any) -> AccountClaims:
     made = AccountClaims.new(KEY, "A")
-    made.nats = type(made.nats).read(made.nats.document() | fields)
+    made.nats = type(made.nats).model_validate(made.nats.document() | fields)
     return made
 
 
@@ -59,7 +59,7 @@ def test_jetstream_by_tiers() -> None:
 
 def test_permissions() -> None:
     assert translate.permissions(Given()) is None
-    given = Given.read({"pub": {"allow": ["a"], "deny": ["a.b"]}, "sub": {"deny": ["x"]}})
+    given = Given.model_validate({"pub": {"allow": ["a"], "deny": ["a.b"]}, "sub": {"deny": ["x"]}})
     made = translate.permissions(given)
     assert made is not None
     assert made.may_publish("a")
@@ -78,7 +78,7 @@ def test_permissions() -> None:
     ],
 )
 def test_leave_to_answer_means_no_other_publishing(given: dict[str, int], expected: tuple[int, int]) -> None:
-    made = translate.permissions(Given.read({"resp": given}))
+    made = translate.permissions(Given.model_validate({"resp": given}))
     assert made is not None
     assert made.responses == expected
     assert not made.may_publish("a")
