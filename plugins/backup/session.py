@@ -159,7 +159,14 @@ async def check_all(
     """Return the restores of several backups, all checked. Raises CliError for the first that fails."""
     ready = []
     for folder in folders:
-        manifest = must_be_whole(folder, verified(folder, shown=shown))
+        found = verified(folder, shown=shown)
+        try:
+            manifest = must_be_whole(folder, found)
+        except CliError as error:
+            parent = folder.path.parent
+            whole = f"{in_hint(f'backup verify {parent}')} says which are whole"
+            error.hints = (*error.hints, f"{whole}; {in_hint(f'stream restore {parent}/NAME')} loads one")
+            raise
         one = prepared(folder, manifest, "", None, change)
         with reported(folder.path):
             await prepare(connection, one, single=False)
