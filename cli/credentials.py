@@ -1,10 +1,23 @@
-"""User JWTs and seeds that were given apart, as one credentials file."""
+"""Credentials files, and user JWTs and seeds that were given apart, as one."""
 
 from __future__ import annotations
 
 from ..client import secret
 from .errors import CliError, UsageError
 from .profile import Profile
+
+
+def credentials_of(given: str) -> str:
+    """Return the text of a credentials file, or the text that was given. Raises CliError if it is none."""
+    from ..keys.decorated import parse_credentials
+    from ..keys.errors import IdentityError
+
+    text = secret.text_or_file("creds", given, "-----BEGIN")
+    try:
+        parse_credentials(text)
+    except IdentityError as error:
+        raise CliError(str(error)) from None
+    return text
 
 
 def jwt_credentials(profile: Profile) -> str:

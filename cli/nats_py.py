@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlparse
 from ..client import secret
 from ..version import __version__
 from .blocking import proxy_of
-from .credentials import jwt_credentials, seed_of
+from .credentials import credentials_of, jwt_credentials, seed_of
 from .errors import CliError, UsageError
 from .profile import SECOND, Profile, with_scheme
 
@@ -189,7 +189,7 @@ def _identity(profile: Profile) -> dict[str, Any]:
         found["user"] = user
         found["password"] = secret.resolve("password", profile.text("password"))
     elif creds:
-        found["user_credentials"] = RawCredentials(secret.text_or_file("creds", creds, "-----BEGIN"))
+        found["user_credentials"] = RawCredentials(credentials_of(creds))
     elif profile.text("nkey"):
         nkey = profile.text("nkey")
         seed = nkey if nkey.startswith("SU") else secret.text_or_file("nkey", nkey, "-----BEGIN")

@@ -91,6 +91,16 @@ def test_trace_shows_the_calls_on_stderr(cli: Cli, guarded: ServerProcess) -> No
     assert ">>>" not in result.out
 
 
+@pytest.mark.parametrize("words", [("stream", "ls"), ("sub", "a"), ("doctor",)])
+def test_what_is_no_credentials_file_is_told_alike(
+    cli: Cli, guarded: ServerProcess, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    (tmp_path / "empty.creds").write_text("")
+    result = cli.run(*words, "-s", guarded.url, "--creds", "empty.creds")
+    assert result.code != 0
+    assert "ot a credentials file: it needs a JWT and a seed" in result.out + result.err
+
+
 @pytest.mark.parametrize("missing", ["creds", "nkey", "tlsca"])
 def test_a_missing_credential_file_is_named(cli: Cli, missing: str) -> None:
     result = cli.run(*NAMES, f"--{missing}", "/nowhere/file")
