@@ -173,7 +173,10 @@ def test_what_is_wrong_in_the_folder_of_an_account(cli: Cli, stream: str, tmp_pa
     assert reported() == (5, "the manifest cannot be read: the manifest does not agree with its checksum")
     result = cli.run("stream", "restore", f"all/{stream}")
     assert (result.code, f"all/{stream} cannot be restored: the manifest" in result.err) == (1, True)
-    assert "backup verify all' says which are whole; 'pyjs stream restore all/NAME' loads one" in result.err
+    result = cli.run("account", "restore", "all")
+    assert (result.code, f"all/{stream} cannot be restored: the manifest" in result.err) == (1, True)
+    assert "all' says which are whole; '" in result.err
+    assert "stream restore all/NAME' loads one" in result.err
     manifest.unlink()
     assert reported() == (5, "manifest.json is missing, with which it was saved")
     (tmp_path / "all" / stream / "backup.json").unlink()
