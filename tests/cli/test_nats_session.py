@@ -41,7 +41,6 @@ EXCEPTIONS = {
         "lacks",
     ): "each client library subscribes to its inbox in its own way",
     ("sys: server stream-check", "succeeded"): "no streams are not an error",
-    ("stream find --expression", "-| OBJ_"): "pyjs finds the streams of buckets with --all",
     ("schema validate", "failed"): "a file that does not hold ends with 5",
     ("sys: audit gather", "succeeded"): "nats gives up at a stream whose cluster has no name",
     ("server list --archive", "_clients."): "an archive does not have them, and nats writes 0",
