@@ -9,7 +9,8 @@ import click
 from ...cli import output, render
 from ...cli.command import Command, CommandGroup, CommandRow
 from ...cli.connection import connect
-from ...cli.errors import DiffersError, UsageError
+from ...cli.errors import CliError, DiffersError, UsageError
+from ...cli.jetstream import stream_is_gone
 from ..object.progress import progress
 from . import session
 from .encryption import BackupKey
@@ -66,7 +67,8 @@ async def verify(
 ) -> None:
     """Read every message of a backup, and compare it with the manifest.
 
-    DIRECTORY is the backup of a Stream, or of an account. Exits with 5 if anything differs.
+    DIRECTORY is the backup of a Stream, or of an account. Exits with 5 if anything differs, or if a Stream is
+    gone with which --live compares.
     """
     key = session.read_key(key_file)
     path = Path(directory)
@@ -81,9 +83,8 @@ async def verify(
         result = "; ".join((*found.faults, *found.notes)) or "as in the manifest"
         manifest = found.manifest
         if manifest and not found.faults and (live or stream):
-            compared = await _live(folder, stream or manifest.stream, shown=progress)
-            result = _words(compared)
-            if compared.differs:
+            result, differs = await _beside_live(folder, manifest.stream, stream, shown=progress)
+            if differs:
                 faults.append(f"{folder.path}: {result}")
         faults += [f"{folder.path}: {each}" for each in found.faults]
         rows.append(
@@ -108,6 +109,23 @@ def _folders(path: Path, key: BackupKey | None) -> session.AccountFolders:
     if one.complete or one.begun:
         return session.AccountFolders([one], [], frozenset())
     return session.account_folders(path, key)
+
+
+async def _beside_live(
+    folder: BackupFolder, saved: str, named: str | None, *, shown: bool
+) -> tuple[str, bool]:
+    """Compare a backup with the live Stream; return what was found in words, and whether it differs.
+
+    named: the Stream that the line names: if it is not there, the line is wrong. That the Stream which was
+        saved is gone is what a comparison may find, and the other backups are compared, too.
+    """
+    try:
+        compared = await _live(folder, named or saved, shown=shown)
+    except CliError as error:
+        if named or not stream_is_gone(error):
+            raise
+        return f"the server has no Stream {saved}", True
+    return _words(compared), compared.differs
 
 
 async def _live(folder: BackupFolder, stream: str, *, shown: bool) -> Compared:

@@ -238,6 +238,21 @@ def test_a_live_stream_that_is_another_one(cli: Cli, stream: str, fill: Fill) ->
     assert "2 newer in the Stream" in result.err
 
 
+def test_a_live_stream_that_is_gone_is_a_difference(cli: Cli, stream: str, fill: Fill) -> None:
+    fill(stream, 3)
+    other = f"{stream}_OTHER"
+    cli.ok("stream", "add", other, "--subjects", other, "--defaults")
+    cli.ok("account", "backup", "both", "--no-progress", "-f")
+    cli.ok("stream", "rm", stream, "-f")
+    result = cli.run("backup", "verify", "both", "--live", "-o", "json")
+    found = {each["stream"]: each["result"] for each in json.loads(result.out)}
+    assert (result.code, found[stream]) == (5, f"the server has no Stream {stream}")
+    assert found[other] == "0 messages as in the Stream"
+    assert cli.run("backup", "verify", f"both/{stream}", "--live").code == 5
+    named = cli.run("backup", "verify", f"both/{other}", "--stream", "NOSUCH")
+    assert (named.code, "stream not found" in named.err) == (3, True)
+
+
 def test_a_killed_backup_goes_on(
     cli: Cli, stream: str, fill: Fill, tmp_path: Path, killed: Callable[..., None]
 ) -> None:
