@@ -96,7 +96,7 @@ def import_user(
     Raises FolderError, TokenError, NkeyError.
     """
     report = OperationReport(summary=True)
-    claims, token, pair = _user(path)
+    claims, token, pair = _user(path, report)
     with workspace.locked():
         store = workspace.store()
         if _blocked(claims, skip, workspace.now(), report):
@@ -173,7 +173,8 @@ def _account(path: Path) -> tuple[AccountClaims, str]:
         raise WorkspaceError(f"failed to decode {place(path)}: {error}") from None
 
 
-def _user(path: Path) -> tuple[UserClaims, str, KeyPair | None]:
+def _user(path: Path, report: OperationReport) -> tuple[UserClaims, str, KeyPair | None]:
+    """Return the claims, the token, and the key if the file has it. Credentials without one: a warning."""
     text = _text(path, ".jwt", ".creds")
     token = undecorate_jwt(text)
     try:
@@ -181,6 +182,8 @@ def _user(path: Path) -> tuple[UserClaims, str, KeyPair | None]:
     except IdentityError as error:
         raise WorkspaceError(f"failed to decode {place(path)}: {error}") from None
     if "NKEY SEED" not in text:
+        if "-----" in text:
+            report.warn(f"failed to parse decorated key in {place(path)}: no nkey seed found")
         return claims, token, None
     pair = undecorate_seed(text, KeyRole.USER)
     if pair.public_key != claims.sub:

@@ -18,7 +18,7 @@ from ...keys.workspace.edits import Dates, SigningKeys, Tags
 from ...keys.workspace.flag_values import moment, size
 from ...keys.workspace.permissions import PermissionEdits, UserEdits
 from ...protocol import duration
-from .command import BareOption, listed, switch
+from .command import BareOption, listed, renamed, switch
 
 _LIST = "comma separated list or option can be specified multiple times"
 _SPANS = "yyyy-mm-dd, #m(inutes), #h(ours), #d(ays), #w(eeks), #M(onths), #y(ears)"
@@ -65,7 +65,7 @@ def permission_options(what: str = "permissions", *, remove: bool = False) -> De
             metavar="",
             help=f"{what} to publish to reply subjects, one answer or --allow-pub-response=n",
         ),
-        click.option("--max-responses", type=int, default=None, hidden=True),
+        renamed("--max-responses", type=int, instead="use --allow-pub-response or --allow-pub-response=n"),
         click.option(
             "--response-ttl",
             default="",

@@ -279,7 +279,11 @@ class Pyjs(Tool):
     def run(self, words: Sequence[str], env: Mapping[str, str], folder: Path) -> tuple[int, str]:
         """Run the words in this process."""
         result = self.cli.run(*words, env={**self.env, **env}, folder=folder)
-        return result.code, result.out + result.err
+        lines = result.err.splitlines(keepends=True)
+        # Older flags are warned of while the line is read, before anything else is said.
+        first = "".join(each for each in lines if each.startswith("Flag --"))
+        rest = "".join(each for each in lines if not each.startswith("Flag --"))
+        return result.code, first + result.out + rest
 
     def start(self, words: Sequence[str]) -> subprocess.Popen[str]:
         """Run the words in the background."""

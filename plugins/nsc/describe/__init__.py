@@ -9,7 +9,7 @@ from .flags import options
 describe = NscGroup(
     name="describe",
     help="Describe an operator, account, user, or any token.",
-    params=[*options()],
+    params=options(),
     rows=table_rows(
         "pyjs.plugins.nsc.describe",
         [

@@ -15,7 +15,7 @@ from ....keys.workspace.workspace import Workspace
 from ..command import run
 from ..output import STDOUT, output_file, write
 from ..pages.parts import Names
-from .flags import asked, options
+from .flags import options
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +58,10 @@ def shown(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the flags of `describe` to a command, which gets them together as its argument `how`."""
 
     @functools.wraps(function)
-    def with_flags(*, where: str, **more: Any) -> Any:
-        how = asked()
-        if how.json:
+    def with_flags(*, where: str, raw: bool, long_ids: bool, field: str, as_json: bool, **more: Any) -> Any:
+        if as_json:
             run().json = True
-        return function(how=TokenOutput(where, how.raw, how.long_ids, how.field), **more)
+        return function(how=TokenOutput(where, raw, long_ids, field), **more)
 
     result: Callable[..., Any] = with_flags
     result.__click_params__ = [*reversed(options()), *getattr(function, "__click_params__", ())]  # type: ignore[attr-defined]

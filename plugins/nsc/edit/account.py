@@ -10,7 +10,7 @@ import click
 from ....keys.workspace.accounts import AccountEdits, edit_account
 from ....keys.workspace.jetstream import JetStreamEdits
 from .. import completion, current_entities, questions
-from ..command import NscLocalCommand, finish, open_workspace, run, switch
+from ..command import NscLocalCommand, finish, open_workspace, renamed, run, switch
 from ..permissions import (
     date_options,
     folded,
@@ -99,7 +99,7 @@ def jetstream_options() -> Callable[..., Any]:
         click.option(f"--js-{flag}", default=None, metavar="N", help=f"JetStream: {text}")
         for flag, (_, text) in _JETSTREAM.items()
     ]
-    options += [click.option(f"--{flag}", default=None, hidden=True) for flag in _OLD]
+    options += [renamed(f"--{flag}", instead=f"it got renamed to --js-{flag}") for flag in _OLD]
     return folded(
         "jetstream",
         _jetstream,

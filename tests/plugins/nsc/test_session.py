@@ -19,7 +19,6 @@ HERE = Path(__file__).parent
 SESSION = sorted((HERE / "session").glob("*.txt"))
 # Where pyjs differs, by file: the start of the line, and a part of what differs, with the reason.
 # What nsc does wrong, and what pyjs does on purpose, is also in docs/differences.md.
-OLD_NAMES = {("", "deprecated"): "pyjs takes older names of flags without a word"}
 PAYLOAD = {
     ("edit ", "max imports"): "nsc says so of the payload",
     ("edit ", "max payload"): "the line above",
@@ -47,7 +46,6 @@ EXCEPTIONS: dict[str, dict[tuple[str, str], str]] = {
     },
     "keys": {
         **NOT_REFERENCED,
-        **OLD_NAMES,
         ("export keys --curves", "failed"): "nsc exports all keys, and there are no curve keys",
         ("generate context", "failed"): "the file exists already",
         ("generate context", ".config/nats/context"): "mode 0600; nsc also prints the path alone",
@@ -57,7 +55,6 @@ EXCEPTIONS: dict[str, dict[tuple[str, str], str]] = {
         ("NKEYS_PATH=one keys migrate", "keystore"): "the same",
     },
     "limits": {
-        **OLD_NAMES,
         **PAYLOAD,
         ("edit account A --js-", "max_bytes_required"): "nsc ignores the flag",
         ("edit account A --js-", "max bytes required"): "the line above",
@@ -72,12 +69,10 @@ EXCEPTIONS: dict[str, dict[tuple[str, str], str]] = {
         ("init --name FIFTH", "nsc.json"): "nsc forgets what was current",
         ("update --version", "succeeded"): "pip updates pyjs",
         ("fix --in", "| "): "pyjs tells it by operator, nsc by kind",
-        ("import user --file ann.jwt", "| "): "nsc warns that a token comes without a seed",
         ("rename account A NEW", "copy account"): "nsc leaves out the first step",
     },
     "servers": {("generate config --nkey", "succeeded"): "nsc refuses a system account"},
     "signing-keys": {
-        **OLD_NAMES,
         **PAYLOAD,
         ("add operator OP --generate-signing-key", "<O1>"): "nsc does not tell the key that it made",
         ("add account A", "<O1>"): "here it is seen first",
