@@ -370,17 +370,171 @@ cdef bytes _lead(const char* subject, Py_ssize_t size, bytes sid, bint headed):
     return made
 
 
-cdef inline object _queue(
-    object subscription, object queue, object append, object lead, object tail, Py_ssize_t size, list pending_flush
-):
+cdef enum:
+    _MOST_GROUPS = 8
+
+
+cdef bint _find_for_groups(
+    const char* base,
+    Py_ssize_t pos,
+    Py_ssize_t end,
+    Py_ssize_t longest,
+    Py_ssize_t largest,
+    bytes verb,
+    bytes header_verb,
+    _Publish* found,
+    Py_ssize_t* groups,
+    Py_ssize_t* groups_size,
+) noexcept:
+    """Whether a whole publish that names queue groups begins at `pos`. Its `tail` begins with its sizes.
+
+    groups: receives where their names begin; groups_size, how many bytes they have with the blanks between.
+    """
+    cdef Py_ssize_t verb_size = PyBytes_GET_SIZE(verb), header_verb_size = PyBytes_GET_SIZE(header_verb)
+    cdef const char* line
+    cdef const char* newline
+    cdef Py_ssize_t at, line_size, place, start = 0, fields = 0, sizes, first, size, header_size = 0, stop
+    cdef Py_ssize_t starts[14]
+    cdef Py_ssize_t lengths[14]
+    if (
+        header_verb_size
+        and end - pos > header_verb_size
+        and memcmp(base + pos, PyBytes_AS_STRING(header_verb), header_verb_size) == 0
+    ):
+        at, sizes = pos + header_verb_size, 2
+    elif verb_size and end - pos > verb_size and memcmp(base + pos, PyBytes_AS_STRING(verb), verb_size) == 0:
+        at, sizes = pos + verb_size, 1
+    else:
+        return False
+    line = base + at
+    newline = <const char*> memchr(line, _LF, end - at)
+    if newline == NULL:
+        return False
+    line_size = newline - line - 1  # without CRLF
+    if line_size < 7 or line_size > longest or line[line_size] != _CR:
+        return False
+    for place in range(line_size + 1):
+        if place == line_size or line[place] == _BLANK:
+            if place == start or fields == 14:
+                return False
+            starts[fields] = start
+            lengths[fields] = place - start
+            fields += 1
+            start = place + 1
+        elif line[place] == _TAB or line[place] == _CR:
+            return False
+    if fields < 3 + sizes or lengths[1] != 1:
+        return False
+    if line[starts[1]] == 43:  # +
+        first = 3
+        found.reply = at + starts[2]
+        found.reply_size = lengths[2]
+    elif line[starts[1]] == 124:  # |
+        first = 2
+        found.reply = at
+        found.reply_size = 0
+    else:
+        return False
+    if not first < fields - sizes <= first + _MOST_GROUPS:
+        return False
+    size = _number(line + starts[fields - 1], lengths[fields - 1])
+    if sizes == 2:
+        header_size = _number(line + starts[fields - 2], lengths[fields - 2])
+        if header_size <= 0:
+            return False
+    if size < header_size or size > largest:
+        return False
+    stop = at + line_size + 2 + size + 2
+    if stop > end or base[stop - 2] != _CR or base[stop - 1] != _LF:
+        return False
+    found.subject = at
+    found.subject_size = lengths[0]
+    found.header_size = header_size
+    found.size = size
+    found.tail = at + starts[fields - sizes]
+    found.stop = stop
+    groups[0] = at + starts[first]
+    groups_size[0] = starts[fields - sizes] - 1 - starts[first]
+    return True
+
+
+cdef bytes _with_reply(const char* reply, Py_ssize_t reply_size, const char* rest, Py_ssize_t size):
+    """Return the reply, if there is one, a blank and the rest."""
+    cdef bytes made
+    cdef char* at
+    if not reply_size:
+        return PyBytes_FromStringAndSize(rest, size)
+    made = PyBytes_FromStringAndSize(NULL, reply_size + 1 + size)
+    at = PyBytes_AS_STRING(made)
+    memcpy(at, reply, reply_size)
+    at[reply_size] = _BLANK
+    memcpy(at + reply_size + 1, rest, size)
+    return made
+
+
+cdef list _shares(dict shares, object draw, const char* groups, Py_ssize_t size):
+    """Return a target for each of the groups, whose names blanks separate; None if one has none here."""
+    cdef Py_ssize_t start = 0, place, members
+    cdef PyObject* known
+    cdef tuple share
+    cdef list found = [], chosen = []
+    for place in range(size + 1):
+        if place == size or groups[place] == _BLANK:
+            known = PyDict_GetItem(shares, PyBytes_FromStringAndSize(groups + start, place - start))
+            if known == NULL or not <object> known:
+                return None
+            found.append(<object> known)
+            start = place + 1
+    for share in found:
+        members = len(share)
+        chosen.append(share[0 if members == 1 else <Py_ssize_t> int(draw() * members)])
+    return chosen
+
+
+cdef object _queue(tuple target, bytes tail, _Publish* one, const char* reply, list pending_flush):
     """Queue one message for one target."""
+    cdef object subscription = target[0], queue = target[1], append = target[2]
+    cdef bytes lead = target[4] if one.header_size else target[3], groups = target[5], rest = tail
+    cdef Py_ssize_t size
+    cdef char* at
     subscription.delivered += 1
-    append(lead)
-    append(tail)
-    queue.out_bytes += size
+    if PyBytes_GET_SIZE(groups):
+        size = PyBytes_GET_SIZE(lead) + 2 + (one.reply_size + 1 if one.reply_size else 0) + PyBytes_GET_SIZE(groups)
+        rest = PyBytes_FromStringAndSize(NULL, size)
+        at = _add(PyBytes_AS_STRING(rest), PyBytes_AS_STRING(lead), PyBytes_GET_SIZE(lead))
+        if one.reply_size:
+            at = _add(at, b"+ ", 2)
+            at = _add(at, reply, one.reply_size)
+            at = _add(at, b" ", 1)
+        else:
+            at = _add(at, b"| ", 2)
+        _add(at, PyBytes_AS_STRING(groups), PyBytes_GET_SIZE(groups))
+        append(rest)
+        if one.reply_size:
+            size = PyBytes_GET_SIZE(tail) - one.reply_size - 1
+            append(PyBytes_FromStringAndSize(PyBytes_AS_STRING(tail) + one.reply_size + 1, size))
+        else:
+            append(tail)
+    else:
+        append(lead)
+        append(tail)
+    queue.out_bytes += one.size
     if not queue.flush_pending:
         queue.flush_pending = True
         pending_flush.append(queue)
+
+
+cdef tuple _chosen(tuple choice, object draw):
+    """Return the targets of which one choice consists; see `server.accounts.plan`."""
+    cdef tuple ways = choice[0], ends
+    cdef Py_ssize_t count = len(ways), place = 0
+    if choice[1] is None:
+        return ways[0 if count == 1 else <Py_ssize_t> int(draw() * count)]
+    ends = choice[1]
+    drawn = int(draw() * ends[count - 1])
+    while ends[place] <= drawn:
+        place += 1
+    return ways[place]
 
 
 def deliver_publishes(
@@ -399,7 +553,8 @@ def deliver_publishes(
     tuple verbs not None,
 ):
     cdef const char* base = PyBytes_AS_STRING(data)
-    cdef Py_ssize_t end = PyBytes_GET_SIZE(data), count = 0, total = 0, queued = 0, members
+    cdef const char* reply
+    cdef Py_ssize_t end = PyBytes_GET_SIZE(data), count = 0, total = 0, queued = 0, groups = 0, groups_size
     cdef bytes verb = verbs[0], header_verb = verbs[1], subject, tail, lead
     cdef dict plans = lookups[0], shared = lookups[1], receivers = lookups[3]
     cdef bytes prefix = lookups[2]
@@ -409,30 +564,47 @@ def deliver_publishes(
     cdef object plan, receiver = None
     cdef PyObject* known
     cdef tuple targets, target, found, choice
+    cdef list chosen
     cdef bint ruled = rules is not None
     cdef _Publish one
-    while count < most and len(run) < together and queued < _WIDE and pos < end and _find_publish(
-        base, pos, end, longest, largest, verb, header_verb, &one
-    ):
-        if _must_be_looked_at(base + one.reply, one.reply_size):
+    while count < most and len(run) < together and queued < _WIDE and pos < end:
+        groups_size = 0
+        if not _find_publish(base, pos, end, longest, largest, verb, header_verb, &one) and not (
+            kind
+            and _find_for_groups(
+                base, pos, end, longest, largest, verb, header_verb, &one, &groups, &groups_size
+            )
+        ):
+            break
+        reply = base + one.reply
+        if (
+            (one.reply_size >= 8 and memcmp(reply, b"$JS.ACK.", 8) == 0 and memchr(reply, 64, one.reply_size) != NULL)
+            if kind
+            else _must_be_looked_at(reply, one.reply_size)
+        ):
             break
         if ruled and not _permits(allow, deny, base + one.subject, one.subject_size):
             break
         subject = PyBytes_FromStringAndSize(base + one.subject, one.subject_size)
-        tail = PyBytes_FromStringAndSize(base + one.tail, one.stop - one.tail)
-        if one.header_size and tail.find(traced, 0, one.stop - one.tail - 2 - one.size + one.header_size) >= 0:
+        if groups_size:
+            tail = _with_reply(reply, one.reply_size, base + one.tail, one.stop - one.tail)
+        else:
+            tail = PyBytes_FromStringAndSize(base + one.tail, one.stop - one.tail)
+        if one.header_size and (
+            tail.find(traced, 0, PyBytes_GET_SIZE(tail) - 2 - one.size + one.header_size) >= 0
+        ):
             break
         known = PyDict_GetItem(plans, subject)
         if known == NULL:
             known = _shared_plan(base + one.subject, one.subject_size, shared, prefix)
         if known == NULL:
             found = None
-            if not run:
+            if not (run or groups_size):
                 found = _inbox_receiver(subject, one.header_size > 0, receivers, seen, ends, literal)
             if found is None:
                 break
             lead = _lead(base + one.subject, one.subject_size, found[0].sid, one.header_size > 0)
-            _queue(found[0], found[1], found[1].out.append, lead, tail, one.size, pending_flush)
+            _queue((found[0], found[1], found[1].out.append, lead, lead, _EMPTY), tail, &one, reply, pending_flush)
             count += 1
             total += one.size
             pos = one.stop
@@ -450,7 +622,7 @@ def deliver_publishes(
                 receiver = plan.batch_subscription
                 run.append((
                     subject,
-                    PyBytes_FromStringAndSize(base + one.reply, one.reply_size) if one.reply_size else _EMPTY,
+                    PyBytes_FromStringAndSize(reply, one.reply_size) if one.reply_size else _EMPTY,
                     one.header_size if one.header_size else _ZERO,
                     one.size,
                     tail,
@@ -461,19 +633,24 @@ def deliver_publishes(
                 continue
         if run:
             break
-        if plan.special:
-            if plan.callbacks or (plan.silent and one.reply_size):
+        if plan.special and (plan.callbacks or (plan.silent and one.reply_size)):
+            break
+        chosen = None
+        if groups_size:
+            chosen = _shares(plan.shares, plan.draw, base + groups, groups_size)
+            if chosen is None:
                 break
+        if plan.special:
             queued += plan.wide
         for target in plan.targets if targets is None else targets:
-            lead = target[4] if one.header_size else target[3]
-            _queue(target[0], target[1], target[2], lead, tail, one.size, pending_flush)
+            _queue(target, tail, &one, reply, pending_flush)
         if targets is None:
             for choice in plan.choices:
-                members = len(choice)
-                target = choice[0 if members == 1 else int(plan.draw() * members)]
-                lead = target[4] if one.header_size else target[3]
-                _queue(target[0], target[1], target[2], lead, tail, one.size, pending_flush)
+                for target in _chosen(choice, plan.draw):
+                    _queue(target, tail, &one, reply, pending_flush)
+        elif chosen is not None:
+            for target in chosen:
+                _queue(target, tail, &one, reply, pending_flush)
         count += 1
         total += one.size
         pos = one.stop

@@ -11,14 +11,23 @@ seen: the hashes of subjects that were delivered so. When one comes again, it ne
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Final
 
 from .publishes import scan_publishes
 
-# Replies that begin so must be looked at: see `server.accounts.fanout`.
+# Replies of clients that begin so must be looked at: see `server.accounts.fanout`.
 RESERVED_STARTS = frozenset((b"_R", b"_G", b"$J"))
+_ACK = b"$JS.ACK."  # and those of servers, if there is an `@` in them
 _WIDE = 1024  # deliveries of wide plans after which the caller looks at the clock
 _MOST_SEEN = 8192
+_MOST_GROUPS: Final = 8  # that a frame names
+_NAME = rb"[^ \t\r\n]+"
+_START = rb"(%b) (?:\+ (%b)|\|)((?: %b){1,%d}) " % (_NAME, _NAME, _NAME, _MOST_GROUPS)
+_fields = re.compile(_START + rb"()([0-9]{1,9})\r\n").match
+_header_fields = re.compile(_START + rb"([0-9]{1,9}) ([0-9]{1,9})\r\n").match
+# subject, reply, header_size, size, tail, groups
+_Publish = tuple[bytes, bytes, int, int, bytes, tuple[bytes, ...]]
 
 
 def deliver_publishes(
@@ -50,7 +59,9 @@ def deliver_publishes(
     lookups: what subjects are looked up in; see the module.
     rules: (allow, deny): the patterns of what may be published, each a tuple of tokens; allow is None for
         all. What they do not allow needs more. None for a sender that may publish everything.
-    kind: the place in `targets_for` of the targets for this sender; 0 is a client.
+    kind: the place in `targets_for` of the targets for this sender; 0 is a client. The others are servers,
+        whose publishes may name queue groups, `subject + reply group...` or `subject | group...`. They go to
+        the targets, and to one of `shares` for each of these groups.
     traced: what the header of a message that must be looked at holds.
     pending_flush: the queues with something to write; receives those that had nothing.
     run: receives (subject, reply, header_size, size, tail) of each, `together` of them at most.
@@ -58,10 +69,10 @@ def deliver_publishes(
     """
     count, total, queued, receiver = 0, 0, 0, None
     while count < most and len(run) < together and queued < _WIDE:
-        publish, stop = _next_publish(data, pos, longest, largest, verbs, rules, traced)
+        publish, stop = _next_publish(data, pos, longest, largest, verbs, rules, traced, kind)
         if publish is None:
             break
-        subject, reply, header_size, size, tail = publish
+        subject, _reply, header_size, size, _tail, _groups = publish
         plan = lookups[0].get(subject) or _shared_plan(subject, *lookups[1:3])
         if plan is not None and header_size and not plan.headers:
             break
@@ -70,13 +81,13 @@ def deliver_publishes(
             break
         if one is not None:
             receiver = one
-            run.append(publish)
+            run.append(publish[:5])
         else:
-            targets = _targets(plan, kind, reply) if plan else _inbox(lookups, subject, header_size)
+            targets = _targets(plan, kind, publish) if plan else _inbox(lookups, publish)
             if targets is None:
                 break
             queued += plan.wide if plan else 0
-            _queue(targets, header_size, size, tail, pending_flush)
+            _queue(targets, publish, pending_flush)
         count, total, pos = count + 1, total + size, stop
     return pos, count, total, queued, receiver
 
@@ -89,20 +100,50 @@ def _next_publish(
     verbs: tuple[bytes, bytes],
     rules: tuple[Any, Any] | None,
     traced: bytes,
-) -> tuple[tuple[bytes, bytes, int, int, bytes] | None, int]:
+    kind: int,
+) -> tuple[_Publish | None, int]:
     """Return the publish that begins at `pos`, and where it ends; None if it needs more with any plan."""
     found: list[Any] = []
     stop = scan_publishes(data, pos, 1, longest, largest, verbs, found)
-    if not found:
+    publish: _Publish | None = (*found[0][1:], ()) if found else None
+    if publish is None and kind:
+        publish, stop = _publish_for_groups(data, pos, longest, largest, verbs)
+    if publish is None:
         return None, pos
-    _, subject, reply, header_size, size, tail = found[0]
+    subject, reply, header_size, size, tail, _ = publish
     if (
-        reply[:2] in RESERVED_STARTS
+        (reply.startswith(_ACK) and b"@" in reply if kind else reply[:2] in RESERVED_STARTS)
         or (header_size and tail.find(traced, 0, len(tail) - 2 - size + header_size) >= 0)
         or (rules is not None and not _permits(rules, subject))
     ):
         return None, pos
-    return (subject, reply, header_size, size, tail), stop
+    return publish, stop
+
+
+def _publish_for_groups(
+    data: bytes, pos: int, longest: int, largest: int, verbs: tuple[bytes, bytes]
+) -> tuple[_Publish | None, int]:
+    """Return the publish that begins at `pos`, if it is whole and names queue groups, and where it ends."""
+    headed = bool(verbs[1]) and data.startswith(verbs[1], pos)
+    if not headed and not (verbs[0] and data.startswith(verbs[0], pos)):
+        return None, pos
+    at = pos + len(verbs[headed])
+    found = (_header_fields if headed else _fields)(data, at)
+    if found is None:
+        return None, pos
+    subject, reply, groups, header_digits, digits = found.groups(b"")
+    header_size, size = int(header_digits or 0), int(digits)
+    stop = found.end() + size + 2
+    if (
+        (headed and not 0 < header_size <= size)
+        or size > largest
+        or found.end() - 2 - at > longest
+        or data[stop - 2 : stop] != b"\r\n"
+    ):
+        return None, pos
+    sizes_at = found.start(4) if headed else found.start(5)
+    tail = (reply + b" " if reply else b"") + data[sizes_at:stop]
+    return (subject, reply, header_size, size, tail, tuple(groups[1:].split(b" "))), stop
 
 
 def _batch_subscription(plan: Any) -> Any:
@@ -110,14 +151,20 @@ def _batch_subscription(plan: Any) -> Any:
     return plan.batch_subscription if plan.simple and plan.targets_for[0] is None else None
 
 
-def _targets(plan: Any, kind: int, reply: bytes) -> Any:
+def _targets(plan: Any, kind: int, publish: _Publish) -> Any:
     """Return the targets of one message, None if it needs more."""
+    _, reply, _, _, _, groups = publish
     if plan.callbacks or (plan.silent and reply):
         return None
     targets = plan.targets_for[kind]
     if targets is None and not kind and plan.simple:
         return plan.pick()
-    return targets
+    if targets is None or not groups:
+        return targets
+    shares = [plan.shares.get(group) for group in groups]
+    if not all(shares):
+        return None
+    return [*targets, *(share[int(plan.draw() * len(share)) if len(share) > 1 else 0] for share in shares)]
 
 
 def _shared_plan(subject: bytes, shared: dict[bytes, Any], prefix: bytes) -> Any:
@@ -129,12 +176,13 @@ def _shared_plan(subject: bytes, shared: dict[bytes, Any], prefix: bytes) -> Any
     return shared.get(subject[start:end])
 
 
-def _inbox(lookups: tuple[Any, ...], subject: bytes, header_size: int) -> tuple[Any, ...] | None:
+def _inbox(lookups: tuple[Any, ...], publish: _Publish) -> tuple[Any, ...] | None:
     """Return the only target of a subject without a plan; None if it needs more, or has come before."""
     _, _, _, receivers, seen, ends, literal = lookups
+    subject, _, header_size, _, _, groups = publish
     head, _, last = subject.rpartition(b".")
     found = receivers.get(head)
-    if found is None or not last or last in ends:
+    if found is None or groups or not last or last in ends:
         return None
     subscription, queue = found
     key = hash(subject)
@@ -148,7 +196,7 @@ def _inbox(lookups: tuple[Any, ...], subject: bytes, header_size: int) -> tuple[
         seen.clear()
     seen.add(key)
     lead = b"MSG %b %b " % (subject, subscription.sid)
-    return ((subscription, queue, queue.out.append, lead, b"H" + lead),)
+    return ((subscription, queue, queue.out.append, lead, b"H" + lead, b""),)
 
 
 def _permits(rules: tuple[Any, Any], subject: bytes) -> bool:
@@ -173,12 +221,18 @@ def _covers(pattern: tuple[bytes, ...], tokens: list[bytes]) -> bool:
     return all(wanted in {b"*", given} for wanted, given in zip(pattern, tokens, strict=False))
 
 
-def _queue(targets: Any, header_size: int, size: int, tail: bytes, pending_flush: list[Any]) -> None:
+def _queue(targets: Any, publish: _Publish, pending_flush: list[Any]) -> None:
     """Queue one message for all targets."""
-    for subscription, queue, append, prefix, header_prefix in targets:
+    _, reply, header_size, size, tail, _ = publish
+    for subscription, queue, append, prefix, header_prefix, groups in targets:
         subscription.delivered += 1
-        append(header_prefix if header_size else prefix)
-        append(tail)
+        lead = header_prefix if header_size else prefix
+        if groups:
+            append(lead + (b"+ %b " % reply if reply else b"| ") + groups)
+            append(tail[len(reply) + 1 :] if reply else tail)
+        else:
+            append(lead)
+            append(tail)
         queue.out_bytes += size
         if not queue.flush_pending:
             queue.flush_pending = True

@@ -9,18 +9,12 @@ nats-server does (server/parser.go: parse): the verb may have any case, there ma
 and CR before LF is optional.
 """
 
-from collections.abc import Callable
-
 from ...native import scan_publishes
 from ..errors import PeerError
 from . import violations
 from .line import fields, pending_length, read_size, split_verb
 from .ops import CONNECT, ERR, HPUB, INFO, NAMES, OK, PING, PONG, PUB, SUB, UNSUB, Op
-from .parser import NO_LIMIT, Parser
-
-# Called with data, and most, longest, largest, verbs as in `native.deliver_publishes`. Returns (position,
-# count) as that does, and whether to parse on.
-Deliver = Callable[[bytes, int, int, int, tuple[bytes, bytes]], tuple[int, int, bool]]
+from .parser import NO_LIMIT, Deliver, Parser
 
 _CR = 13
 _VERBS_OF_PUBLISHES = (b"PUB ", b"HPUB ")

@@ -12,7 +12,7 @@ from ..limits import LEAF_CONTROL_LINE_FACTOR
 from . import encode, violations
 from .line import fields, pending_length, read_size, split_verb
 from .ops import CONNECT, ERR, HPUB, INFO, LMSG, LSUB, LUNSUB, OK, PING, PONG, PUB, Op
-from .parser import NO_LIMIT, Parser
+from .parser import NO_LIMIT, Deliver, Parser
 
 # Subject, reply, queues, header size, size, payload.
 Message = tuple[bytes, bytes, tuple[bytes, ...], int, int, bytes]
@@ -27,9 +27,10 @@ class LeafParser(Parser):
     """Incremental parser of one leaf connection; see `Parser` for the fields.
 
     max_control_line: the limit for clients. Here it is multiplied by LEAF_CONTROL_LINE_FACTOR.
+    deliver: as of `client.ClientParser`.
     """
 
-    __slots__ = ("_verbs",)
+    __slots__ = ("_verbs", "deliver")
     spaced: ClassVar[tuple[bytes, ...]] = (b"LMSG", b"HMSG", b"LS+", b"LS-", b"-ERR")
     # By the verb of a message: how many fields come before its subject, and how many sizes after it.
     shapes: ClassVar[dict[bytes, tuple[int, int]]] = {b"LMSG": (0, 1), b"HMSG": (0, 2)}
@@ -37,12 +38,16 @@ class LeafParser(Parser):
     def __init__(self, max_control_line: int = 4096, max_payload: int = 1048576) -> None:
         super().__init__(max_control_line, max_payload)
         self._verbs = (b"LMSG ", b"HMSG ")  # of publishes of the common form; b"" for none
+        self.deliver: Deliver | None = None
 
     def _parse(self, data: bytes, ops: list[Op]) -> PeerError | None:
         largest = self.max_payload if self.max_payload >= 0 else NO_LIMIT
         most = self.most
         end = len(data)
         pos = 0
+        if self.deliver is not None and self._verbs[0]:
+            pos, self.delivered, go_on = self.deliver(data, most, self.max_control_line, largest, self._verbs)
+            most = most - self.delivered if go_on else 0
         while pos < end and len(ops) < most:
             pos = scan_publishes(data, pos, most - len(ops), self.max_control_line, largest, self._verbs, ops)
             if pos == end or len(ops) >= most:

@@ -12,7 +12,8 @@ Of a leaf:
     (LUNSUB, subject, queue)
 
 Of a route:
-    (ACCOUNT, account): the account of each PUB and HPUB that follows, until the next ACCOUNT
+    (ACCOUNT, account): the account of each PUB and HPUB that follows, until the next ACCOUNT; also before an
+        LMSG without an origin
     (PUB | HPUB, ...): as of a leaf
     (LMSG, subject, reply, queues, header_size, size, payload, [origin,] account): a message that names queue
         groups or the cluster that it comes from

@@ -13,10 +13,16 @@ byte is a violation at once, whatever follows, and what comes after CONNECT is n
 to the same parser. A parser of another protocol overrides `_first` to say which packet it begins with.
 """
 
+from collections.abc import Callable
+
 from ..errors import PeerError
 from . import violations
 from .frame_buffer import FrameBuffer
 from .ops import VIOLATION, Op
+
+# Called with data, and most, longest, largest, verbs as in `native.deliver_publishes`. Returns (position,
+# count) as that does, and whether to parse on.
+Deliver = Callable[[bytes, int, int, int, tuple[bytes, bytes]], tuple[int, int, bool]]
 
 _UNTIL_CONNECTED = 1 << 62  # more bytes than can come: what follows CONNECT stays buffered
 _MOST = 512

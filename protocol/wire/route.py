@@ -30,13 +30,13 @@ class RouteParser(LeafParser):
         self._verbs = (b"", b"")
 
     def _emit(self, lead: list[bytes], message: Message, ops: list[Op]) -> None:
-        if len(lead) > 1 or message[2]:
-            ops.append((LMSG, *message, *lead))
-            return
-        if lead[0] != self._account:
+        if len(lead) == 1 and lead[0] != self._account:
             self._account = lead[0]
             self._verbs = (b"RMSG %b " % lead[0], b"HMSG %b " % lead[0])
             ops.append((ACCOUNT, lead[0]))
+        if len(lead) > 1 or message[2]:
+            ops.append((LMSG, *message, *lead))
+            return
         super()._emit(lead, message, ops)
 
     def _own(self, data: bytes, pos: int, newline: int, verb: bytes, arguments: bytes, ops: list[Op]) -> int:

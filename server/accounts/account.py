@@ -95,7 +95,7 @@ def _send_once(receiver: Receiver, shown: bytes, reply: bytes, header: bytes, bo
 
 def _hand_out(plan: Plan, header: bytes, size: int, tail: bytes, shown: bytes) -> int:
     """Deliver a message of the server to clients that take it as it is, without `route`. Return how many."""
-    for subscription, queue, _, prefix, header_prefix in plan.targets:
+    for subscription, queue, _, prefix, header_prefix, _ in plan.targets:
         subscription.delivered += 1
         if shown:
             lead = b"%b %b %b " % (b"HMSG" if header else b"MSG", shown, subscription.sid)

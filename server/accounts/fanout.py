@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
+from ...native import deliver_publishes
 from ...protocol.reserved import ACK, GATEWAY_REPLY, SERVICE_REPLY
 from ...protocol.tracing import MARK as TRACED
 from ...protocol.wire.ops import HPUB, PUB, Op
@@ -40,6 +41,8 @@ Served = tuple[Op | None, Plan | None, int, int]
 class Producer(Protocol):
     """The connection that the operations come from.
 
+    There is none for those of the server itself, which need a plan in the cache and have no headers.
+
     headers: whether it may send messages with headers.
     until: when its turn is over, in ns; no more plans are made then.
     """
@@ -61,10 +64,7 @@ class Producer(Protocol):
 def fan_out(
     operations: Iterator[Op], space: SubjectSpace, kind: int, producer: Producer | None = None
 ) -> Served:
-    """Serve the publishes that `operations` begins with, which come from a connection of this kind.
-
-    producer: None for the server itself, whose publishes need a plan in the cache and have no headers.
-    """
+    """Serve the publishes that `operations` begins with, which come from a connection of this kind."""
     known, pending_flush = space.plans.get, space.pending_flush
     headers = producer is not None and producer.headers
     count, size_sum, together = 0, 0, TOGETHER
@@ -102,10 +102,11 @@ def fan_out(
                     return None, None, count, size_sum
                 together <<= 1  # no more than was served quickly so far
             continue
-        for subscription, queue, append, prefix, header_prefix in plan.pick() if targets is None else targets:
-            subscription.delivered += 1
-            append(header_prefix if header_size else prefix)
-            append(tail)
+        for one, queue, append, prefix, header_prefix, groups in plan.pick() if targets is None else targets:
+            one.delivered += 1
+            lead = header_prefix if header_size else prefix
+            append(_naming(lead, reply, groups) if groups else lead)
+            append(tail[len(reply) + 1 :] if groups and reply else tail)
             queue.out_bytes += size
             if not queue.flush_pending:
                 queue.flush_pending = True
@@ -118,6 +119,30 @@ def fan_out(
         receiver.delivered += len(run)  # as `_hand_over`, once a read
         receiver.batch_callback(run)
     return operation, plan, count, size_sum
+
+
+def _naming(lead: bytes, reply: bytes, groups: bytes) -> bytes:
+    """Return what precedes the sizes of a message to a server that must serve these queue groups."""
+    return b"%b+ %b %b" % (lead, reply, groups) if reply else b"%b| %b" % (lead, groups)
+
+
+def deliver_routed(
+    space: SubjectSpace,
+    kind: int,
+    data: bytes,
+    most: int,
+    longest: int,
+    largest: int,
+    verbs: tuple[bytes, bytes],
+) -> tuple[int, int, int, int]:
+    """Deliver the publishes of a leaf or route that `data` begins with, as `fan_out` would, in one pass.
+
+    Return (position, count, size, how many deliveries of wide plans are queued). Publishes that name queue
+    groups are among them, if the groups have members here. See `native.deliver_publishes` for the others.
+    """
+    lookups = space.routed_lookups if space.mappings.empty else space.mapped_lookups
+    limits = most, longest, largest, verbs
+    return deliver_publishes(lookups, None, kind, TRACED, space.pending_flush, [], 1, data, 0, *limits)[:4]
 
 
 def _is_reserved(reply: bytes, kind: int) -> bool:

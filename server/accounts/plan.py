@@ -8,12 +8,13 @@ each `Target`.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
-from itertools import accumulate
+from collections.abc import Callable, Sequence
+from itertools import accumulate, product
+from math import prod
 from typing import TYPE_CHECKING
 
 from ...protocol.reserved import ACK, GATEWAY_REPLY
-from .subscription import ConnectionKind, Subscription
+from .subscription import ConnectionKind, MessageEndpoint, Subscription
 
 if TYPE_CHECKING:
     from .flusher import OutboundQueue
@@ -22,8 +23,12 @@ if TYPE_CHECKING:
 
 
 Draw = Callable[[], float]  # a random number in [0, 1)
-# subscription, connection, connection.out.append, prefix without headers, prefix with headers
-Target = tuple[Subscription, "OutboundQueue", Callable[[bytes], None], bytes, bytes]
+# subscription, connection, connection.out.append, prefix without headers, prefix with headers, and the queue
+# groups that a leaf or route must serve, each with a blank after it
+Target = tuple[Subscription, "OutboundQueue", Callable[[bytes], None], bytes, bytes, bytes]
+Targets = tuple[Target, ...]
+# Targets of which one tuple is served; where the share of each ends (see `_ends`)
+Choice = tuple[tuple[Targets, ...], tuple[int, ...] | None]
 
 
 _CLIENT, _LEAF, _ROUTER, _INTERNAL = (
@@ -41,9 +46,10 @@ class QueueGroup:
     members: those in this cluster: clients, internal subscribers and, by their weight, routes.
     remotes: the more distant ones, which are served only if no member takes the message: leafs, and what a
     route announces on behalf of a leaf (`origin`).
+    routed: whether a message may have to go to another server, for one of its members.
     """
 
-    __slots__ = ("_draw", "_ends", "_remote_ends", "members", "queue", "remotes")
+    __slots__ = ("_draw", "_ends", "_remote_ends", "members", "queue", "remotes", "routed")
 
     def __init__(self, queue: str, members: list[Subscription], draw: Draw) -> None:
         self.queue = queue.encode("utf-8", "surrogateescape")
@@ -63,6 +69,13 @@ class QueueGroup:
         self.members, self.remotes = tuple(near), tuple(distant)
         self._ends = _ends([m.weight if m.kind is _ROUTER else 1 for m in near]) if routed else None
         self._remote_ends = _ends([max(1, m.weight) for m in distant]) if distant else None
+        self.routed = routed or not near
+
+    def candidates(self) -> list[tuple[Subscription, int]]:
+        """Return those of whom one receives a client's message, with the weight of each."""
+        if not self.members:
+            return [(member, max(1, member.weight)) for member in self.remotes]
+        return [(member, member.weight if member.kind is _ROUTER else 1) for member in self.members]
 
     def first(self) -> int:
         """Choose one of `members`, which must not be empty, and return its position."""
@@ -86,10 +99,9 @@ def _ends(weights: list[int]) -> tuple[int, ...] | None:
 
 
 _NARROW = 16
+_MOST_MIXED = 64  # ways to choose the members of all groups that have members on other servers
 # By the kind of the sender: CLIENT, LEAF, ROUTER, INTERNAL.
-TargetsFor = tuple[
-    tuple[Target, ...] | None, tuple[Target, ...] | None, tuple[Target, ...] | None, tuple[Target, ...] | None
-]
+TargetsFor = tuple[Targets | None, Targets | None, Targets | None, Targets | None]
 _NOBODY: TargetsFor = ((), (), (), None)
 _CAREFUL: TargetsFor = (None, None, None, None)
 # Clients may not publish to these: replies through gateways, and Raft (except in the system account).
@@ -107,7 +119,8 @@ class Plan:
     remotes: those of leafs and routes.
     groups: the queue groups.
     targets: those that every message goes to.
-    choices: of each of these, one target is served; draw says which.
+    choices: of each of these, one tuple of targets is served; draw says which.
+    shares: by the name of a queue group: its members here, for messages of servers, which name the groups.
     callbacks: the internal subscriptions.
     targets_for: the targets by the kind of the sender. None if they differ from message to message, or if
     messages of that kind must be looked at one by one.
@@ -140,6 +153,7 @@ class Plan:
         "plain",
         "remotes",
         "request",
+        "shares",
         "silent",
         "simple",
         "special",
@@ -163,7 +177,8 @@ class Plan:
         self.remotes: tuple[Subscription, ...] = ()
         self.groups: tuple[QueueGroup, ...] = ()
         self.targets: tuple[Target, ...] = ()
-        self.choices: tuple[tuple[Target, ...], ...] = ()
+        self.choices: tuple[Choice, ...] = ()
+        self.shares: dict[bytes, Targets] = {}
         self.callbacks: tuple[Subscription, ...] = ()
         self.batch_subscription: Subscription | None = None
         self.direct = False
@@ -187,15 +202,19 @@ class Plan:
 
     @property
     def subscription_count(self) -> int:
-        """The number of subscriptions in it."""
-        return len(self.plain) + len(self.remotes) + sum(len(group.members) for group in self.groups)
+        """The number of subscriptions and targets in it, which its memory depends on."""
+        mixed = sum(len(way) for ways, ends in self.choices for way in ways if ends is not None)
+        return mixed + len(self.plain) + len(self.remotes) + sum(len(group.members) for group in self.groups)
 
     def pick(self) -> list[Target]:
         """Return the targets of one message: all of `targets`, and one of each of `choices`."""
         draw, picked = self.draw, [*self.targets]
-        for choice in self.choices:
+        for choice, ends in self.choices:
             count = len(choice)
-            picked.append(choice[0] if count == 1 else choice[int(draw() * count)])
+            if ends is not None:
+                picked += choice[bisect_right(ends, int(draw() * ends[-1]))]
+            else:
+                picked += choice[0] if count == 1 else choice[int(draw() * count)]
         return picked
 
     def under(self, subject: bytes, text: str) -> Plan:
@@ -210,7 +229,7 @@ class Plan:
         plan.headers, plan.silent, plan.simple, plan.wide = self.headers, self.silent, self.simple, self.wide
         plan.targets_for, plan.request, plan.draw = self.targets_for, self.request, self.draw
         plan.leafs, plan.direct, plan.batch_subscription = self.leafs, self.direct, self.batch_subscription
-        plan.special = self.special
+        plan.special, plan.shares = self.special, self.shares
         return plan
 
     @classmethod
@@ -219,13 +238,13 @@ class Plan:
         plan = cls.__new__(cls)
         plan.subject, plan.text, plan.mapping = subject, subject.decode("utf-8", "surrogateescape"), None
         lead = b"MSG %b %b " % (subject, subscription.sid)
-        targets = ((subscription, queue, queue.out.append, lead, b"H" + lead),)
+        targets = ((subscription, queue, queue.out.append, lead, b"H" + lead, b""),)
         plan.plain, plan.groups, plan.remotes = (subscription,), (), ()
         plan.targets, plan.choices, plan.callbacks, plan.batch_subscription = targets, (), (), None
         plan.targets_for = (targets, targets, targets, targets)
         plan.headers, plan.simple, plan.direct = queue.headers, True, True
         plan.silent = plan.special = plan.leafs = plan.request = False
-        plan.wide, plan.draw = 0, _never
+        plan.wide, plan.draw, plan.shares = 0, _never, {}
         return plan
 
     def _simplify(self) -> bool:
@@ -243,17 +262,29 @@ class Plan:
         if targets is None:
             return False
         near = len(targets)
-        if self.remotes and not self._add_servers(targets):
+        servers = self._servers()
+        if servers is None:
             return False
-        choices = []
+        mixed = [group for group in self.groups if group.routed]
+        choices: list[Choice] = []
+        if not mixed:
+            targets += servers.values()
+        elif (choice := self._mix(mixed, servers)) is None:
+            return False
+        else:
+            choices.append(choice)
         for group in self.groups:
-            members = None if group.remotes else self._clients(group.members)
+            members = self._clients([m for m in group.members if m.kind is not _ROUTER])
             if members is None:
                 return False
-            choices.append(tuple(members))
+            if members:
+                self.shares[group.queue] = tuple(members)
+            if not group.routed:
+                choices.append((tuple([(member,) for member in members]), None))
+        self.leafs = bool(servers or mixed)
         self.wide = len(targets) if len(targets) > _NARROW else 0
         self.targets, self.choices, self.callbacks = tuple(targets), tuple(choices), tuple(callbacks)
-        routes = all(target[0].kind == ConnectionKind.ROUTER for target in self.targets[near:])
+        routes = all(target[0].kind == ConnectionKind.ROUTER for target in servers.values())
         self.special = bool(self.wide or callbacks)
         self.direct = bool(targets) and not choices and not callbacks
         if not targets and not choices and len(callbacks) == 1 and _takes_batches(callbacks[0]):
@@ -266,32 +297,65 @@ class Plan:
         )
         return True
 
-    def _add_servers(self, targets: list[Target]) -> bool:
-        """Add the leafs and routes to `targets`, each once however many of its interests match.
+    def _servers(self) -> dict[MessageEndpoint, Target] | None:
+        """Return the targets of leafs and routes, each once however many of its interests match.
 
-        Return False if one of them does not take every message as it is.
+        Return None if one of them does not take every message as it is.
         """
-        seen = set()
+        found: dict[MessageEndpoint, Target] = {}
         for subscription in self.remotes:
-            server = subscription.sink
-            if server in seen:
-                continue
-            seen.add(server)
-            queue = server.outbound
-            if queue is None or not server.fast:
-                return False
-            shown = self.subject
-            if subscription.transform is not None:
-                shown = subscription.shown(self.text)
-            if not server.may_send(shown.decode("utf-8", "surrogateescape")):
-                return False
-            prefix, header_prefix = server.prefixes(shown)
-            self.headers = self.headers and queue.headers
-            targets.append((subscription, queue, queue.out.append, prefix, header_prefix))
-        self.leafs = True
-        return True
+            if subscription.sink not in found:
+                target = self._server(subscription)
+                if target is None:
+                    return None
+                found[subscription.sink] = target
+        return found
 
-    def _clients(self, subscriptions: tuple[Subscription, ...]) -> list[Target] | None:
+    def _server(self, subscription: Subscription) -> Target | None:
+        """Return the target of one leaf or route; None if it does not take every message as it is."""
+        server = subscription.sink
+        queue = server.outbound
+        if queue is None or not server.fast:
+            return None
+        shown = self.subject
+        if subscription.transform is not None:
+            shown = subscription.shown(self.text)
+        if not server.may_send(shown.decode("utf-8", "surrogateescape")):
+            return None
+        prefix, header_prefix = server.prefixes(shown)
+        self.headers = self.headers and queue.headers
+        return subscription, queue, queue.out.append, prefix, header_prefix, b""
+
+    def _mix(self, groups: list[QueueGroup], servers: dict[MessageEndpoint, Target]) -> Choice | None:
+        """Return all ways to choose a member of each of these groups, whose members are on several servers.
+
+        Each way has the targets of all `servers`, because a server gets one frame for everything that it has
+        to serve. Return None if there are too many ways, or if somebody does not take every message as it is.
+        """
+        candidates = [group.candidates() for group in groups]
+        if not 0 < prod(map(len, candidates)) <= _MOST_MIXED:
+            return None
+        ways: list[Targets] = []
+        weights: list[int] = []
+        for chosen in product(*candidates):
+            served = dict(servers)
+            clients: list[Target] = []
+            for group, (member, _) in zip(groups, chosen, strict=True):
+                server, target = member.sink, None
+                if member.kind is _LEAF or member.kind is _ROUTER:
+                    target = served.get(server) or self._server(member)
+                    if target is not None:
+                        served[server] = (*target[:5], b"%b%b " % (target[5], group.queue))
+                elif found := self._clients((member,)):
+                    target = found[0]
+                    clients.append(target)
+                if target is None:
+                    return None
+            ways.append((*clients, *served.values()))
+            weights.append(prod([weight for _, weight in chosen]))
+        return tuple(ways), tuple(accumulate(weights))
+
+    def _clients(self, subscriptions: Sequence[Subscription]) -> list[Target] | None:
         """Return the targets of these clients; None if one of them does not take every message as it is."""
         targets: list[Target] = []
         lead = b"MSG %b " % self.subject
@@ -309,7 +373,7 @@ class Plan:
             else:
                 prefix = b"MSG %b %b" % (subscription.shown(self.text), end)
                 header_prefix = b"H" + prefix
-            targets.append((subscription, queue, queue.out.append, prefix, header_prefix))
+            targets.append((subscription, queue, queue.out.append, prefix, header_prefix, b""))
         return targets
 
 

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ...native import COMPILED
 from ...protocol.tracing import only as only_traced
 from ...protocol.wire import encode
 from ...protocol.wire.ops import CONNECT, ERR, HPUB, INFO, LMSG, LSUB, LUNSUB, PING, PONG, VIOLATION, Op
-from ..accounts.fanout import fan_out
+from ..accounts.fanout import deliver_routed, fan_out
 from ..accounts.leaving import LeavingConnection, leave
 from ..accounts.routing import route
 from ..accounts.subscription import ConnectionKind, RoutedMessage
@@ -76,6 +77,8 @@ class LeafConnection(LeafPeer):
             if remote is None
             else SolicitedHandshake(self, self.advertiser, remote)
         )
+        if COMPILED:
+            self.parser.deliver = self._deliver
 
     # --- start and end
 
@@ -116,6 +119,7 @@ class LeafConnection(LeafPeer):
         return f" - Account: {self.account.label}{remote}"
 
     def _release(self, reason: str) -> None:
+        self.parser.deliver = None
         self.handshake.leave()
         subscriptions = self.subscriptions.take()
         if self.account is not None:
@@ -129,15 +133,27 @@ class LeafConnection(LeafPeer):
 
     # --- operations of the peer
 
+    @property
+    def _quick(self) -> bool:
+        """Whether its messages need no checks."""
+        return self.joined and self.leaf_permissions.accept.open and not self.context.options.trace
+
+    def _deliver(
+        self, data: bytes, most: int, longest: int, largest: int, verbs: tuple[bytes, bytes]
+    ) -> tuple[int, int, bool]:
+        """Deliver the publishes that `data` begins with while they are parsed; see `wire.parser.Deliver`."""
+        account = self.account
+        if account is None or not (self._quick and self.headers):
+            return 0, 0, True
+        pos, count, size, queued = deliver_routed(account, _LEAF, data, most, longest, largest, verbs)
+        self._count(account, count, size)
+        self._flusher.queued_wide(queued)
+        return pos, count, not queued
+
     def _serve(self, operations: Iterator[Op]) -> None:
         while True:
             account = self.account
-            if (
-                account is not None
-                and self.joined
-                and self.leaf_permissions.accept.open
-                and not self.context.options.trace
-            ):
+            if account is not None and self._quick:
                 operation, plan, count, size = fan_out(operations, account, _LEAF, self)
                 self._count(account, count, size)
                 if operation is None:

@@ -15,6 +15,7 @@ import hmac
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
+from ...native import COMPILED
 from ...protocol.errors import PeerError
 from ...protocol.tracing import only as only_traced
 from ...protocol.wire import encode
@@ -33,7 +34,7 @@ from ...protocol.wire.ops import (
     VIOLATION,
     Op,
 )
-from ..accounts.fanout import fan_out
+from ..accounts.fanout import deliver_routed, fan_out
 from ..accounts.leaving import leave
 from ..accounts.routing import route
 from ..accounts.subscription import ConnectionKind, RoutedMessage
@@ -112,6 +113,8 @@ class RouteConnection(RoutePeer):
         self._timer: Timer | None = None
         self._greeting: Timer | None = None
         self._greeted = False
+        if COMPILED:
+            self.parser.deliver = self._deliver
 
     # --- start and end
 
@@ -200,6 +203,7 @@ class RouteConnection(RoutePeer):
             self.forget_unused(before)
 
     def _release(self, reason: str) -> None:
+        self.parser.deliver = None
         self._stop_timer()
         self._stop_greeting()
         routes, self.account_routes = self.account_routes, {}
@@ -211,6 +215,19 @@ class RouteConnection(RoutePeer):
         self._flusher.schedule()
 
     # --- operations of the peer
+
+    def _deliver(
+        self, data: bytes, most: int, longest: int, largest: int, verbs: tuple[bytes, bytes]
+    ) -> tuple[int, int, bool]:
+        """Deliver the publishes that `data` begins with while they are parsed; see `wire.parser.Deliver`."""
+        account_route = self._account_route
+        account = None if account_route is None else account_route.account
+        if account is None or not (self.joined and self.headers):
+            return 0, 0, True
+        pos, count, size, queued = deliver_routed(account, _ROUTER, data, most, longest, largest, verbs)
+        self._count(account, count, size)
+        self._flusher.queued_wide(queued)
+        return pos, count, not queued
 
     def _serve(self, operations: Iterator[Op]) -> None:
         while True:

@@ -24,6 +24,9 @@ def frames(draw: st.DrawFn, verbs: tuple[bytes, bytes]) -> bytes:
     if draw(st.integers(0, 9)) == 0:
         numbers = [draw(sizes) for _ in numbers]
     fields = [draw(names) for _ in range(draw(st.sampled_from([1, 1, 2, 2, 2, 0, 3])))] + numbers
+    if draw(st.integers(0, 4)) == 0:
+        groups = draw(st.lists(st.sampled_from([b"a", b"b", b"none", b"5", b"+"]), max_size=10))
+        fields[1:1] = draw(st.sampled_from([[b"|"], [b"+", b"r"]])) + groups
     blank, end = b" ", b"\r\n"
     if draw(st.integers(0, 9)) == 0:
         blank, end = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -39,19 +40,24 @@ class FakePlan(NamedTuple):
     simple: bool
     batch_subscription: str | None
     targets: tuple[Any, ...] = ()
-    choices: tuple[tuple[Any, ...], ...] = ()
+    choices: tuple[tuple[tuple[tuple[Any, ...], ...], tuple[int, ...] | None], ...] = ()
+    shares: dict[bytes, tuple[Any, ...]] = {}  # noqa: RUF012
     callbacks: tuple[str, ...] = ()
     wide: int = 0
     draw: Any = None
 
     def pick(self) -> list[Any]:
         """As `Plan.pick` does."""
-        return [
-            *self.targets,
-            *(one[0] if len(one) == 1 else one[int(self.draw() * len(one))] for one in self.choices),
-        ]
+        picked = [*self.targets]
+        for ways, ends in self.choices:
+            if ends is not None:
+                picked += ways[bisect_right(ends, int(self.draw() * ends[-1]))]
+            else:
+                picked += ways[0] if len(ways) == 1 else ways[int(self.draw() * len(ways))]
+        return picked
 
 
+GROUPS = (b"", b"", b"", b"g h ", b"", b"g ", b"", b"", b"", b"")  # by the number of a target
 BATCH_SUBSCRIPTIONS = {
     7: "one",
     8: "other",
@@ -61,11 +67,16 @@ BATCH_SUBSCRIPTIONS = {
 Drawn = tuple[bytes, list[int], bool, bool, bool]
 
 
+def choices_of(targets: tuple[Any, ...]) -> tuple[Any, ...]:
+    """One way only; one of all, equally often; nobody or all of them, one time in four."""
+    return (((targets[:1],), None), (tuple((one,) for one in targets), None), (((), targets), (3, 4)))
+
+
 def plan_of(drawn: Drawn, receivers: list[Receiver], draws: Iterator[float]) -> FakePlan:
     """The first number says what kind of plan it is: see BATCH_SUBSCRIPTIONS, and the conditions below."""
     _, numbers, headers, special, silent = drawn
     targets = tuple(
-        (receivers[n % 3], receivers[n % 3], receivers[n % 3].out.append, b"M%d " % n, b"H%d " % n)
+        (receivers[n % 3], receivers[n % 3], receivers[n % 3].out.append, b"M%d " % n, b"H%d " % n, GROUPS[n])
         for n in numbers
     )
     first = numbers[0] if numbers else None
@@ -78,7 +89,8 @@ def plan_of(drawn: Drawn, receivers: list[Receiver], draws: Iterator[float]) -> 
         not (batch and silent) and first != 9,
         batch,
         targets=targets[1:2],
-        choices=(targets[:1], targets) if first == 6 else (),
+        choices=choices_of(targets) if first == 6 else (),
+        shares={b"a": targets, b"b": targets[:1], b"+": targets[1:], b"none": ()},
         callbacks=("callback",) if special and first == 1 else (),
         wide=600 if special and first == 2 else 0,
         draw=lambda: next(draws),
@@ -215,7 +227,9 @@ def test_a_pass_ends_after_many_deliveries_of_wide_plans(function: Any) -> None:
 def test_one_of_each_choice_is_served(function: Any) -> None:
     scan = b"PUB a 1\r\nx\r\n" * 3, 0, 512, 4096, 1 << 20, (b"PUB ", b"HPUB ")
     result = deliver(function, [(b"a", [6, 1, 2], True, False, False)], scan)
-    assert [one[0] for one in result[1]] == [4, 4, 1]  # 6 is another name of the first
+    # The target of each message (1), that of the first choice (6), those that are drawn of the second (2, 1,
+    # 6), and all of the third once. 6, 1 and 2 have the receivers 0, 1 and 2.
+    assert [one[0] for one in result[1]] == [5, 5, 2]
     assert result[0][1] == 3
 
 
@@ -302,3 +316,46 @@ def test_subjects_share_a_plan_by_the_token_after_the_prefix(
     assert (stop, count, size) == ((len(data), 1, 3) if expected else (0, 0, 0))
     assert run == ([(subject, b"r", 0, 3, b"r 3\r\none\r\n")] if expected else [])
     assert receiver == ("one" if expected else None)
+
+
+@pytest.mark.parametrize("function", [_native.deliver_publishes, deliveries.deliver_publishes])
+@pytest.mark.parametrize(
+    ("arguments", "queued"),
+    [
+        (b"| g 1\r\nx", [b"M0 ", b"1\r\nx\r\n", b"M0 ", b"1\r\nx\r\n"]),
+        (b"+ r g 1\r\nx", [b"M0 ", b"r 1\r\nx\r\n", b"M0 ", b"r 1\r\nx\r\n"]),
+        (b"+ r g g 1\r\nx", [b"M0 ", b"r 1\r\nx\r\n"] * 3),
+        (b"+ 1\r\nx", [b"M0 ", b"+ 1\r\nx\r\n"]),
+        (b"| g o 1\r\nx", []),  # not all of these groups have members here
+        (b"+ r 1\r\nx", []),
+        (b"+ $JS.ACK.x@y g 1\r\nx", []),
+        (b"| " + b"g " * 8 + b"1\r\nx", [b"M0 ", b"1\r\nx\r\n"] * 9),
+        (b"| " + b"g " * 9 + b"1\r\nx", []),
+    ],
+)
+def test_a_server_names_the_groups_that_are_served(
+    function: Any, arguments: bytes, queued: list[bytes]
+) -> None:
+    receiver = Receiver(0)
+    target = receiver, receiver, receiver.out.append, b"M0 ", b"H0 ", b""
+    plan = FakePlan(((), (target,)), True, False, False, True, None, shares={b"g": (target,)})
+    lookups: tuple[Any, ...] = {b"s": plan}, {}, b".", {}, set(), {}, {}
+    limits = b"LMSG s %b\r\n" % arguments, 0, 512, 4096, 1 << 20, (b"LMSG ", b"HMSG ")
+    function(lookups, None, 1, b"#", [], [], 1, *limits)
+    assert receiver.out == queued
+
+
+@pytest.mark.parametrize("function", [_native.deliver_publishes, deliveries.deliver_publishes])
+@pytest.mark.parametrize(
+    ("reply", "lead"), [(b"", b"RMSG A s | g h "), (b"r ", b"RMSG A s + r g h ")], ids=["none", "reply"]
+)
+def test_a_server_is_told_the_groups_to_serve(function: Any, reply: bytes, lead: bytes) -> None:
+    receiver = Receiver(0)
+    target = receiver, receiver, receiver.out.append, b"RMSG A s ", b"HMSG A s ", b"g h "
+    plan = FakePlan((None, None), True, False, False, True, None, choices=((((target,),), None),))
+    lookups: tuple[Any, ...] = {b"s": plan}, {}, b".", {}, set(), {}, {}
+    frames = b"PUB s %b1\r\nx\r\nHPUB s %b1 2\r\nNx\r\n" % (reply, reply)
+    limits = frames, 0, 512, 4096, 1 << 20, (b"PUB ", b"HPUB ")
+    function(lookups, None, 0, b"#", [], [], 1, *limits)
+    assert receiver.out == [lead, b"1\r\nx\r\n", lead.replace(b"RMSG", b"HMSG"), b"1 2\r\nNx\r\n"]
+    assert receiver.out_bytes == 3

@@ -81,12 +81,13 @@ def test_any_frames_in_any_pieces(sent: list[tuple[bytes, Op]], cuts: list[int])
 
 
 def with_accounts(operations: list[Op]) -> Iterator[Op]:
-    """The account of a common message comes before it, where it is another than that of the last."""
+    """The account of a message without origin comes before it, if it is another than that of the last."""
     last = None
     for operation in operations:
-        if operation[0] in (PUB, HPUB):
+        if operation[0] in (PUB, HPUB) or (operation[0] == LMSG and len(operation) == 8):
             account = operation[-1]
-            operation = operation[:-1]
+            if operation[0] != LMSG:
+                operation = operation[:-1]
             if account != last:
                 last = account
                 yield ACCOUNT, account

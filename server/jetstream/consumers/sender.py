@@ -103,7 +103,7 @@ class MessageSender:
             self._find_target(to)
         target = self._target
         if target is not None and not header:
-            subscription, queue, append, _, _ = target
+            subscription, queue, append, _, _, _ = target
             subscription.delivered += 1
             append(self._prefixes.get(shown) or self._prefix(shown, subscription.sid))
             append(
@@ -142,7 +142,7 @@ class MessageSender:
         receiver = None if raw in account.plans else account.inbox_routes.receiver(raw)
         if receiver is not None:
             subscription, queue = receiver
-            self._target = (subscription, queue, queue.out.append, b"", b"")  # other subjects are shown
+            self._target = (subscription, queue, queue.out.append, b"", b"", b"")  # others are shown
         else:
             plan = account.plan(raw)
             alone = plan.direct and len(plan.targets) == 1 and not plan.request
