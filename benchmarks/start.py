@@ -27,6 +27,8 @@ PYJS = str(Path(sys.executable).with_name("pyjs"))
 EVERY = 0.01  # s between two messages for the commands that wait for one
 RESTING = 10.0  # s for which resting servers are observed
 RESTING_SERVERS = 9
+SETTLING = 8.0  # s for what a start leaves to do, such as elections
+LIMITS = "max_mem: 1GB, max_file: 1GB"
 CONFIG = """
 accounts {
     APP { jetstream: enabled, users: [{ user: app, password: app }] }
@@ -147,7 +149,7 @@ def talking(port: int) -> Iterator[None]:
 
 def server_start() -> dict[str, float]:
     """Start a server and return what that took until it answered a PING."""
-    with servers.start("pyjs", "max_mem: 1GB") as server:
+    with servers.start("pyjs", LIMITS) as server:
         return {
             "server with JetStream, until it answers": _spent_ns(server.process.pid) / 1e6,
             "the same, by the clock": server.ready_seconds * 1e3,
@@ -155,12 +157,19 @@ def server_start() -> dict[str, float]:
         }
 
 
-def resting() -> tuple[float, float]:
-    """Return what resting servers take of one processor together, in %, and how often each wakes in a s."""
+def resting(*, clustered: bool) -> tuple[float, float]:
+    """Return what resting servers take of one processor together, in %, and how often each wakes in a s.
+
+    clustered: whether they are three clusters of three, instead of servers that stand alone.
+    """
     with ExitStack() as stack:
-        running = [stack.enter_context(servers.start("pyjs", "max_mem: 1GB")) for _ in range(RESTING_SERVERS)]
+        if clustered:
+            trios = [stack.enter_context(servers.trio("pyjs", LIMITS)) for _ in range(RESTING_SERVERS // 3)]
+            running = [server for trio in trios for server in trio]
+        else:
+            running = [stack.enter_context(servers.start("pyjs", LIMITS)) for _ in range(RESTING_SERVERS)]
         pids = [server.process.pid for server in running]
-        time.sleep(3)  # what a start leaves to do
+        time.sleep(SETTLING)
         began, spent, woken = time.perf_counter(), sum(map(_spent_ns, pids)), sum(map(_switches, pids))
         time.sleep(RESTING)
         seconds = time.perf_counter() - began
@@ -188,7 +197,7 @@ def main() -> None:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 20
     found: dict[str, list[float]] = {}
     with (
-        servers.start("pyjs", "max_mem: 1GB", CONFIG) as server,
+        servers.start("pyjs", LIMITS, CONFIG) as server,
         tempfile.TemporaryDirectory(prefix="bench-start-") as folder,
         talking(server.port),
     ):
@@ -204,10 +213,12 @@ def main() -> None:
                 found.setdefault(name, []).append(value)
     for name, times in found.items():
         print(f"{name:42} {min(times):8.1f} {statistics.median(times):8.1f}")
-    share, wakes = resting()
-    print(
-        f"{RESTING_SERVERS} resting servers: {share:.2f} % of a core, {wakes:.1f} wake-ups per server and s"
-    )
+    for clustered, kind in ((False, "that stand alone"), (True, "in clusters of three")):
+        share, wakes = resting(clustered=clustered)
+        print(
+            f"{RESTING_SERVERS} resting servers {kind}: {share:.2f} % of a core,"
+            f" {wakes:.1f} wake-ups per server and s"
+        )
 
 
 if __name__ == "__main__":
