@@ -74,9 +74,11 @@ def missing(root: click.Command, lines: Iterable[Line], known: dict[str, bool]) 
 
 
 def _missing_flags(line: Line, command: click.Command, known: dict[str, bool]) -> Iterator[str]:
+    # A command keeps the flag of help that it makes first: other tests of this process need both names.
+    context = click.Context(command, help_option_names=["-h", "--help"])
     there = {  # an option with `bare` may stand without its value, see plugins.nsc.command.BareOption
         text: not param.is_flag and not param.count and not hasattr(param, "bare")
-        for param in command.get_params(click.Context(command))
+        for param in command.get_params(context)
         if isinstance(param, click.Option)
         for text in (*param.opts, *param.secondary_opts)
     } | known

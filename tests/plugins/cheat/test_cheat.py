@@ -46,7 +46,7 @@ def test_the_lines_of_a_sheet_are_right(name: str) -> None:
 def check(words: list[str], line: str) -> None:
     """Look up the command and its flags."""
     command: click.Command = root
-    context = click.Context(root)
+    context = click.Context(root, help_option_names=["-h", "--help"])  # which the command keeps
     while isinstance(command, click.Group) and words:
         found = command.get_command(context, words[0])
         assert found is not None, line
