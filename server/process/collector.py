@@ -50,7 +50,7 @@ class Collector:
     def __init__(self, clock: Clock, spent: Callable[[], int] = time.process_time_ns) -> None:
         self._clock = clock
         self._spent = spent
-        self._base: int | None = None  # objects that were there at the start, which stay
+        self._base = 0  # objects that were there at the start, which stay
         self._known = 0  # other objects that were alive after the last whole pass
         self._more = 0  # objects frozen since then, of which some may be gone
         self._timer: Timer | None = None
@@ -63,7 +63,7 @@ class Collector:
         has not touched stays shared.
         """
         gc.freeze()
-        self._base = None
+        self._base = gc.get_freeze_count()
         self._known = self._more = 0
         gc.set_threshold(STARTING, RUNS, _NEVER)
         gc.callbacks.append(self._passed)
@@ -94,11 +94,9 @@ class Collector:
         self._timer = self._clock.call_later(EVERY, self._check)
 
     def _check(self) -> None:
-        if self._base is None:  # counting takes milliseconds, for which the start need not wait
-            self._base = max(0, gc.get_freeze_count() - self._more)
         most = max(self._known, LEAST)
         if self._more >= most and (self._more >= PATIENCE * most or self._quiet()):
-            alive = self._alive()
+            alive = gc.get_freeze_count() - self._base
             self._known = min(self._known, alive)
             self._more = alive - self._known
             if self._more >= most:
@@ -114,7 +112,4 @@ class Collector:
         gc.unfreeze()
         gc.collect()
         gc.freeze()
-        self._known, self._more = self._alive(), 0
-
-    def _alive(self) -> int:
-        return gc.get_freeze_count() - (self._base or 0)
+        self._known, self._more = gc.get_freeze_count() - self._base, 0
