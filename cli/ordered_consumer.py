@@ -56,7 +56,7 @@ class OrderedConsumer:
 
     start: where to begin, as fields of a consumer configuration.
     filters: only messages of these subjects; none for all.
-    patience: seconds that a server may be unreachable or without a leader before it is an error; None for
+    outage_seconds: how long a server may be unreachable or without a leader before it is an error; None for
         ever.
     pending: messages that waited when it was made first.
     """
@@ -70,7 +70,7 @@ class OrderedConsumer:
         start: dict[str, Any] | None = None,
         headers_only: bool = False,
         heartbeat: float = HEARTBEAT,
-        patience: float | None = 30.0,
+        outage_seconds: float | None = 30.0,
     ) -> None:
         self.pending = 0
         self._connection = connection
@@ -79,7 +79,7 @@ class OrderedConsumer:
         self._start = start or {"deliver_policy": "all"}
         self._headers_only = headers_only
         self._heartbeat = heartbeat
-        self._patience = patience
+        self._outage_seconds = outage_seconds
         self._created = ""  # when the stream was made, as the server says
         self._name = ""
         self._inbox = ""
@@ -102,7 +102,7 @@ class OrderedConsumer:
     async def next(self, wait: float | None = None) -> StoredMessage | None:
         """Return the next message; None if `wait` seconds pass without one.
 
-        Raises RemoteError if the stream is gone, StreamReplacedError, or CliError after `patience`.
+        Raises RemoteError if the stream is gone, StreamReplacedError, or CliError after `outage_seconds`.
         """
         until = None if wait is None else time.monotonic() + wait
         while True:
@@ -188,7 +188,7 @@ class OrderedConsumer:
                     raise StreamReplacedError
                 await self._make()
             except Exception as error:
-                tired = self._patience is not None and time.monotonic() - began > self._patience
+                tired = self._outage_seconds is not None and time.monotonic() - began > self._outage_seconds
                 if tired or self._connection.nc.is_closed or not _may_pass(error):
                     raise
                 await asyncio.sleep(RETRY_WAIT)

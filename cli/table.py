@@ -31,13 +31,13 @@ ROWS: tuple[CommandRow, ...] = (
         "Create and change what documents declare",
         section=JETSTREAM,
     ),
-    CommandRow("auth", "pyjs.plugins.auth:auth", "Operators, accounts, users and nkeys", section=ADMIN),
     CommandRow(
         "audit",
         "pyjs.plugins.audit:audit",
         "Save what servers say in a file, and examine it",
         section=ADMIN,
     ),
+    CommandRow("auth", "pyjs.plugins.auth:auth", "Operators, accounts, users and nkeys", section=ADMIN),
     CommandRow(
         "backup",
         "pyjs.plugins.backup.command:backup",
@@ -78,17 +78,17 @@ ROWS: tuple[CommandRow, ...] = (
         section=JETSTREAM,
     ),
     CommandRow(
+        "doctor",
+        "pyjs.plugins.doctor.command:doctor",
+        "A health check: what is wrong, or will be soon",
+        section=ADMIN,
+    ),
+    CommandRow(
         "errors",
         "pyjs.plugins.error_codes:errors",
         "What error codes mean",
         ("err", "error"),
         section=OTHER,
-    ),
-    CommandRow(
-        "doctor",
-        "pyjs.plugins.doctor.command:doctor",
-        "A health check: what is wrong, or will be soon",
-        section=ADMIN,
     ),
     CommandRow(
         "events",
@@ -156,6 +156,7 @@ ROWS: tuple[CommandRow, ...] = (
         ("req",),
         section=CORE,
     ),
+    # The same command as `account restore`, as `backup DIR` is `account backup DIR`.
     CommandRow(
         "restore", "pyjs.plugins.account.backup:restore", "Load all Streams from a backup", section=JETSTREAM
     ),

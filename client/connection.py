@@ -50,7 +50,7 @@ class BlockingConnection:
 
     def _adopt(self, opened: HandshakeResult) -> None:
         self._socket = opened.socket
-        self._patience = -1.0  # the timeout of the socket, in seconds
+        self._socket_seconds = -1.0  # the timeout of the socket, in seconds
         self._read_size = SMALL_READ
         self.url = opened.url
         self.server_info: dict[str, Any] = opened.info
@@ -296,9 +296,9 @@ class BlockingConnection:
 
     def _wait(self, seconds: float) -> None:
         """Set how long the next call on the socket may take, to `SAME`; 0 is exact."""
-        if not seconds or not self._patience or abs(seconds - self._patience) > SAME:
+        if not seconds or not self._socket_seconds or abs(seconds - self._socket_seconds) > SAME:
             self._socket.settimeout(seconds)
-            self._patience = seconds
+            self._socket_seconds = seconds
 
     def _buffer(self, data: bytes) -> None:
         if not data:

@@ -21,7 +21,7 @@ Steps = Generator[None, None, T]  # each step takes about a millisecond
 
 
 # The nodes looked at for each subject, at most, to find out what the subjects of a list have in common.
-_PATIENCE = 32
+_NODES_EACH = 32
 _LETTERS = 8192  # characters of subjects put into a tree in one step
 _PAIRS = 2048  # pairs looked at in one step
 _LARGE = 256  # subjects from which on an owner has a tree of its own
@@ -233,7 +233,7 @@ class SubjectTree(Generic[V]):
         positions would make it take too long.
         """
         looked = 0
-        left = _PATIENCE * (self._count + 1)
+        left = _NODES_EACH * (self._count + 1)
         stack: list[_Node[V]] = [self._root]
         while stack:
             node = stack.pop()
@@ -264,7 +264,7 @@ class SubjectTree(Generic[V]):
 
     def meeting(self, other: SubjectTree[Any], *, patient: bool = False) -> Steps[bool]:
         """Like `meets`, in steps. Changes to a tree meanwhile may be seen or not."""
-        left = sys.maxsize if patient else _PATIENCE * (self._count + other._count + 1)
+        left = sys.maxsize if patient else _NODES_EACH * (self._count + other._count + 1)
         return not (yield from _meet([(self._root, other._root)], left))
 
     def _path(self, tokens: list[str]) -> list[_Node[V]]:
@@ -389,7 +389,7 @@ def nesting(subjects: Sequence[str]) -> Steps[bool]:
         return True
     if (yield from tree.parting()):
         return False
-    left = _PATIENCE * len(subjects)
+    left = _NODES_EACH * len(subjects)
     for number, subject in enumerate(subjects):
         if number and not number % _LARGE:
             yield

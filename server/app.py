@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 SHUTDOWN = "Server Shutdown"
 # Seconds that clients wait for streams that open quickly, so that they hardly ever find one that is not open.
-_PATIENCE = 0.1
+_READY_SECONDS = 0.1
 _LOOPBACK = "127.0.0.1"
 _EVERYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 compared with, not listened on
 
@@ -119,7 +119,7 @@ class Server:
         try:
             await self._start_parts()
             self._ready = loop.create_task(self.ready())
-            await asyncio.wait([self._ready], timeout=_PATIENCE)
+            await asyncio.wait([self._ready], timeout=_READY_SECONDS)
             await self.listener.start(options.host, options.port)
         except BaseException:
             await self.stop()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 RESTARTS = 3
-PATIENCE = 100  # calls of `finish` after which it no longer waits for a good moment
+MOST_CALLS = 100  # calls of `finish` after which it no longer waits for a good moment
 LATE_WORKER = "Python worker failed to connect back"
 
 
@@ -83,7 +83,7 @@ class RunningQuery:
         elif self._thread is None:
             self._asked += 1
             try:
-                if self._settled() or self._asked > PATIENCE:
+                if self._settled() or self._asked > MOST_CALLS:
                     self._finish()
             except Exception:  # a Spark with other internals: the best that can be done
                 self._query.stop()

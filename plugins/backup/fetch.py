@@ -21,7 +21,7 @@ from ...protocol.archive.entries import CONSUMERS, ArchiveEntry
 from ...protocol.timestamp import parse_rfc3339
 
 AHEAD = 100  # requests that wait for their answers
-PATIENCE = 60.0  # seconds without a server or a leader
+OUTAGE_SECONDS = 60.0  # seconds without a server or a leader
 RETRY_WAIT = 0.5
 MANY = 100_000  # gaps, beyond which they are not listed
 NO_MESSAGE = 10037
@@ -70,12 +70,12 @@ class StreamSnapshot:
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """Yield the data; the server sends on when a chunk was taken. Raises CutError and CliError."""
-        patience = max(5.0, self._connection.timeout)
+        chunk_seconds = max(5.0, self._connection.timeout)
         while True:
             try:
-                message = await self._arrived.next_msg(timeout=patience)
+                message = await self._arrived.next_msg(timeout=chunk_seconds)
             except asyncio.TimeoutError:  # noqa: UP041 - nats-py's own subclass
-                raise CutError(f"the backup stalled: nothing came for {patience:g}s") from None
+                raise CutError(f"the backup stalled: nothing came for {chunk_seconds:g}s") from None
             if self._connection.nc.stats["reconnects"] != self._reconnects:
                 raise CutError("the connection was lost")
             headers = message.headers or {}
@@ -161,10 +161,10 @@ async def _get(connection: NatsConnection, stream: str, query: Info) -> ArchiveE
         except RemoteError as error:
             if error.err_code == NO_MESSAGE:
                 return None
-            if error.exit_code is not ExitCode.UNAVAILABLE or time.monotonic() - began > PATIENCE:
+            if error.exit_code is not ExitCode.UNAVAILABLE or time.monotonic() - began > OUTAGE_SECONDS:
                 raise
         except (CliError, OSError, Error) as error:
-            if connection.nc.is_closed or time.monotonic() - began > PATIENCE:
+            if connection.nc.is_closed or time.monotonic() - began > OUTAGE_SECONDS:
                 raise CutError(str(error)) from None
         await asyncio.sleep(RETRY_WAIT)
     return ArchiveEntry(

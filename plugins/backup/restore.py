@@ -143,18 +143,18 @@ async def restore(connection: NatsConnection, prepared: Prepared, advance: Advan
 
 async def _begun(connection: NatsConnection, name: str, request: Info) -> Info:
     """Ask for a restore, and return the answer. Waits until a killed one has given the name up."""
-    patience = OCCUPIED
+    wait_left = OCCUPIED
     while True:
         try:
             return await connection.js.request(f"STREAM.RESTORE.{name}", request)
         except RemoteError as error:
-            if UNDER_WAY not in error.message or patience <= 0:
+            if UNDER_WAY not in error.message or wait_left <= 0:
                 raise
-        if patience == OCCUPIED:
+        if wait_left == OCCUPIED:
             warn(
                 f"a restore of {name} was begun and did not end: it gives the name up after 30 s without data"
             )
-        patience -= AGAIN
+        wait_left -= AGAIN
         await asyncio.sleep(AGAIN)
 
 

@@ -17,7 +17,9 @@ from .settings import SECOND, BenchmarkSettings
 
 PROGRESS = SECOND // 10  # between two reports to the parent
 POLL = 1.0  # seconds of sleep after which PINGs are answered
-PATIENCE = 30.0  # seconds; how long to wait for the server in the end, or for a message before looking again
+WAIT_SECONDS = (
+    30.0  # seconds; how long to wait for the server in the end, or for a message before looking again
+)
 
 now = time.monotonic_ns
 
@@ -123,10 +125,10 @@ class ClientRun:
         self._report(self._unreported)
         return BenchmarkSample(self.messages, size, self._begun, ended, self.latencies)
 
-    def take(self, patience: float = PATIENCE) -> Frames:
-        """Return all messages that have arrived; wait for the first, and return none after `patience` s."""
+    def take(self, wait_seconds: float = WAIT_SECONDS) -> Frames:
+        """Return all messages that have arrived. Wait up to `wait_seconds` for the first."""
         try:
-            return self.connection.take(patience)
+            return self.connection.take(wait_seconds)
         except TimedOut:
             return Frames()
 

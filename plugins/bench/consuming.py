@@ -14,7 +14,7 @@ from ...cli.errors import CliError, RemoteError
 from ...client import BlockingConnection, Frames, TimedOut
 from ...protocol import headers
 from ...protocol.wire import encode
-from .client import PATIENCE, ClientRun, now
+from .client import WAIT_SECONDS, ClientRun, now
 from .connection import Api
 from .exchange import NO_RESPONDERS
 from .sample import BenchmarkSample
@@ -37,9 +37,9 @@ class Deliveries:
         self.silent = False  # nothing at all came in time
         self.on_status: Callable[[int, str, bytes], None] = lambda _code, _text, _head: None
 
-    def take(self, patience: float = PATIENCE) -> Frames:
+    def take(self, wait_seconds: float = WAIT_SECONDS) -> Frames:
         """Wait for messages and return those of one read; there may be none."""
-        frames = self.client.take(patience)
+        frames = self.client.take(wait_seconds)
         self.silent = not len(frames)
         if not frames.headers:
             return frames

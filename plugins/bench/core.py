@@ -10,7 +10,7 @@ from ...cli import output, words
 from ...cli.command import Command
 from ...cli.errors import RefusedError, UnavailableError
 from .benchmark import Benchmark, run
-from .client import PATIENCE, ClientRun, now
+from .client import WAIT_SECONDS, ClientRun, now
 from .publications import Publications
 from .sample import BenchmarkSample
 from .settings import (
@@ -51,10 +51,10 @@ def publish(client: ClientRun) -> BenchmarkSample:
         if not writes % READ_EVERY:
             connection.poll()
     try:
-        connection.flush(PATIENCE)
+        connection.flush(WAIT_SECONDS)
     except TimedOut:
         raise UnavailableError(
-            f"the server did not confirm the last messages within {PATIENCE:g} s"
+            f"the server did not confirm the last messages within {WAIT_SECONDS:g} s"
         ) from None
     return client.sample(sent * publications.size)
 
@@ -79,7 +79,7 @@ def receive(client: ClientRun) -> BenchmarkSample:
     received = size = 0
     while received < client.messages:
         try:
-            count, more = connection.skim(PATIENCE)
+            count, more = connection.skim(WAIT_SECONDS)
         except TimedOut:
             continue
         if not received:

@@ -128,7 +128,7 @@ async def _read(connection: NatsConnection, stream: str, since: int, show: _Show
     show.note(
         f"Listening for events in stream {stream}" + (f" since {start['opt_start_time']}" if start else "")
     )
-    async with OrderedConsumer(connection, stream, start=start, patience=None) as reader:
+    async with OrderedConsumer(connection, stream, start=start, outage_seconds=None) as reader:
         while True:
             message = await reader.next()
             if message is not None:

@@ -51,6 +51,6 @@ async def _findings(connection: NatsConnection, stream: str, consumer: str) -> l
     known = ConsumerFacts(info, facts.info, last, tuple(subjects))
     if known.count("num_ack_pending") or known.count("num_redelivered"):
         example = ack_subject(known, EXAMPLE)
-        mute = await refused(connection, example, "acknowledgements", queries.PATIENCE)
+        mute = await refused(connection, example, "acknowledgements", queries.UNREACHABLE_SECONDS)
         known = replace(known, mute=mute)
     return [*of_consumer(known), *behind]

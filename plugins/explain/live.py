@@ -48,7 +48,7 @@ async def waypoints(connection: NatsConnection, subject: str, *, system: str, ac
 
     Raises CliError if the context is not one of such a user.
     """
-    answer = await user_info(connection, min(connection.timeout, queries.PATIENCE))
+    answer = await user_info(connection, min(connection.timeout, queries.UNREACHABLE_SECONDS))
     user: Info = answer.get("data") or {}
     name = account or str(user.get("account") or "")
     async with _asked(connection, system, asks=bool(account)) as other:
@@ -176,7 +176,12 @@ class _Inspector:
 
     async def _beyond(self, waypoint: Waypoint, domain: str) -> None:
         """Add the streams of another domain, which the message comes to over a leaf connection."""
-        js = JsApi(self.connection.nc, f"$JS.{domain}.API", queries.PATIENCE, trace=self.connection.js.trace)
+        js = JsApi(
+            self.connection.nc,
+            f"$JS.{domain}.API",
+            queries.UNREACHABLE_SECONDS,
+            trace=self.connection.js.trace,
+        )
         names = await queries.allowed(js.stream_names(waypoint.subject))
         if names is None:
             waypoint.add(

@@ -26,7 +26,7 @@ Info = dict[str, Any]
 Answer = TypeVar("Answer")
 MOST_SUBJECTS = 10_000  # that are asked for, with their counts
 MOST_FILTERS = 20  # that are tried, of one consumer or origin
-PATIENCE = 2.0  # seconds for what may be unreachable
+UNREACHABLE_SECONDS = 2.0  # seconds for what may be unreachable
 NO_MESSAGE = 10037
 OFFLINE = (10118, 10119, 10194, 10195)  # the server has it and does not run it
 
@@ -36,7 +36,7 @@ async def stream_of(connection: NatsConnection, name: str) -> StreamFacts | Find
     facts = await stream_facts(connection.js, name)
     if isinstance(facts, Finding) or not account_use(facts).near:
         return facts
-    told = (await user_info(connection, min(connection.timeout, PATIENCE))).get("data") or {}
+    told = (await user_info(connection, min(connection.timeout, UNREACHABLE_SECONDS))).get("data") or {}
     return replace(facts, origin=origin_of(told, connection.profile))
 
 
@@ -143,7 +143,7 @@ async def _origin(js: JsApi, kind: str, config: Mapping[str, Any], status: Mappi
     there = js
     prefix = (config.get("external") or {}).get("api", "").removesuffix(".")
     if prefix:
-        there = JsApi(js.nc, prefix, min(js.timeout, PATIENCE), trace=js.trace)
+        there = JsApi(js.nc, prefix, min(js.timeout, UNREACHABLE_SECONDS), trace=js.trace)
     name = config.get("name", "")
     try:
         info = await there.request(f"STREAM.INFO.{name}")

@@ -34,7 +34,7 @@ async def _findings(connection: NatsConnection, stream: str) -> list[Finding]:
     found = of_stream(facts)
     subjects = facts.config.get("subjects") or []
     if subjects and not facts.state.get("last_seq"):
-        publisher = await asked(connection, queries.PATIENCE)
+        publisher = await asked(connection, queries.UNREACHABLE_SECONDS)
         mute = publisher.mute("to its subjects", lambda lists: refusal_of_all(lists, subjects))
         found += never_published(facts, mute)
     return found

@@ -153,7 +153,7 @@ class KeyValueBucket:
         *,
         start: dict[str, Any],
         headers_only: bool = False,
-        patience: float | None = 30.0,
+        outage_seconds: float | None = 30.0,
     ) -> OrderedConsumer:
         """Return a reader of the keys that match `pattern`, from `start` on."""
         need_loop()
@@ -170,7 +170,7 @@ class KeyValueBucket:
             start=start,
             headers_only=headers_only,
             heartbeat=HEARTBEAT,
-            patience=patience,
+            outage_seconds=outage_seconds,
         )
 
     async def entries(

@@ -72,7 +72,7 @@ async def watch(
 
             # Of a bucket that was made again everything is new.
             begin = (EVERYTHING if with_history else LAST) if again else start
-            return store.reader(key, start=begin, patience=None), show
+            return store.reader(key, start=begin, outage_seconds=None), show
 
         await follow(connection, bucket, opened)
 

@@ -119,11 +119,13 @@ class Asker:
         seen = 0
         try:
             while not wanted or seen < wanted:
-                patience = self.connection.timeout if not seen or wanted or self.until_empty else self.quiet
-                message = await self._next(received, patience)
+                wait_seconds = (
+                    self.connection.timeout if not seen or wanted or self.until_empty else self.quiet
+                )
+                message = await self._next(received, wait_seconds)
                 if message is None:
                     if not seen:
-                        render.log(f"No answer within {patience:g} s: nats: timeout")
+                        render.log(f"No answer within {wait_seconds:g} s: nats: timeout")
                     break
                 if (message.headers or {}).get("Status") == NO_RESPONDERS:
                     render.log("No responders are available")
@@ -136,9 +138,9 @@ class Asker:
             await received.unsubscribe()
 
     @staticmethod
-    async def _next(received: Any, patience: float) -> Any | None:
+    async def _next(received: Any, wait_seconds: float) -> Any | None:
         try:
-            return await next_message(received, patience)
+            return await next_message(received, wait_seconds)
         except TimedOut:
             return None
         except ClientError as error:

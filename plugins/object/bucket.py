@@ -89,7 +89,7 @@ class ObjectBucket:
                     warn(" ".join((error.message, *error.hints)))
         return found
 
-    def reader(self, start: dict[str, Any], patience: float | None = 30.0) -> OrderedConsumer:
+    def reader(self, start: dict[str, Any], outage_seconds: float | None = 30.0) -> OrderedConsumer:
         """Return a reader of the entries, from `start` on."""
         return OrderedConsumer(
             self.connection,
@@ -97,7 +97,7 @@ class ObjectBucket:
             filters=[object_store.entry_subjects(self.name)],
             start=start,
             heartbeat=HEARTBEAT,
-            patience=patience,
+            outage_seconds=outage_seconds,
         )
 
     async def write_entry(self, entry: ObjectInfo) -> None:

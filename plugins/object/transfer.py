@@ -27,7 +27,7 @@ from ..kv.lookup import validated
 from .bucket import ObjectBucket
 
 WINDOW = 8 * 1024 * 1024  # bytes sent and not acknowledged yet
-PATIENCE = 30.0  # seconds without any acknowledgement
+ACK_SECONDS = 30.0  # seconds without any acknowledgement
 INTERVAL = 0.5  # seconds between looks at the connection
 CLEANUP_SECONDS = 10.0
 HEARTBEAT = 2.0
@@ -84,14 +84,15 @@ class ChunkWriter:
         if self._failure:
             raise self._failure
         self._changed.clear()
-        patience = max(PATIENCE, self._bucket.connection.timeout)
+        ack_seconds = max(ACK_SECONDS, self._bucket.connection.timeout)
         began = time.monotonic()
         while not self._changed.is_set():
             if self._is_cut():
                 raise self._cut()
-            if time.monotonic() - began > patience:
+            if time.monotonic() - began > ack_seconds:
                 raise UnavailableError(
-                    f"nats: timeout: no chunk was acknowledged for {patience:g}s", "the object was not stored"
+                    f"nats: timeout: no chunk was acknowledged for {ack_seconds:g}s",
+                    "the object was not stored",
                 )
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), INTERVAL)

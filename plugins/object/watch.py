@@ -43,7 +43,7 @@ async def watch(bucket: str) -> None:
 
         async def opened(_again: bool) -> tuple[OrderedConsumer, Show]:
             store = await open_bucket(connection, bucket)
-            return store.reader(EVERYTHING, patience=None), _show
+            return store.reader(EVERYTHING, outage_seconds=None), _show
 
         await follow(connection, bucket, opened)
 

@@ -18,7 +18,7 @@ from ...cli.connection import NatsConnection, connect
 from ...cli.errors import CliError, NotFoundError, RemoteError, UnavailableError, UsageError, close_matches
 from ...cli.param import split_list
 from ...cli.proposal import in_hint
-from ..stream.leadership import LEADERLESS, PATIENCE, PAUSE
+from ..stream.leadership import ELECTION_SECONDS, LEADERLESS, PAUSE
 from .jetstream import is_meta_leader, meta
 from .poll import poll
 from .spread import balance
@@ -94,7 +94,7 @@ async def down(where: str, tags: tuple[str, ...], host: str, force: bool) -> Non
 
 async def _next(connection: NatsConnection, before: str) -> Info:
     """Wait until another server than `before` leads the meta group, and return the group."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + ELECTION_SECONDS
     while time.monotonic() < deadline:
         await asyncio.sleep(PAUSE)
         try:

@@ -82,9 +82,9 @@ async def _answers(
         found: list[TimedResponse] = []
         while not expect or len(found) < expect:
             left = deadline - time.monotonic()
-            patience = min(left, QUIET_SECONDS) if found and not expect else left
+            wait_seconds = min(left, QUIET_SECONDS) if found and not expect else left
             try:
-                message = await asyncio.wait_for(answers.get(), max(0.0, patience))
+                message = await asyncio.wait_for(answers.get(), max(0.0, wait_seconds))
             except TimeoutError:
                 break
             if not message.data and (message.headers or {}).get("Status") == "503":

@@ -48,9 +48,9 @@ async def answers(
     try:
         while not wanted or count < wanted:
             left = deadline - time.monotonic()
-            patience = min(left, QUIET_SECONDS) if count and not wanted else left
+            wait_seconds = min(left, QUIET_SECONDS) if count and not wanted else left
             try:
-                message = await asyncio.wait_for(arrived.get(), max(0.0, patience))
+                message = await asyncio.wait_for(arrived.get(), max(0.0, wait_seconds))
             except TimeoutError:
                 return
             if (message.headers or {}).get("Status") == NO_RESPONDERS:

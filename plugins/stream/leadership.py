@@ -21,7 +21,7 @@ from ...cli.errors import CliError, RemoteError, UnavailableError, warn
 from ...cli.jetstream import UNAVAILABLE
 
 Info = dict[str, Any]
-PATIENCE = 10.0  # seconds until the next leader must be there
+ELECTION_SECONDS = 10.0  # seconds until the next leader must be there
 PAUSE = 0.1  # seconds between two looks
 LOOK = 1.0  # seconds for one look
 GATHERING = 2.0  # seconds for the replicas of a new asset
@@ -90,7 +90,7 @@ async def _ask(connection: NatsConnection, asset: HaAsset, preferred: str) -> No
 
 async def next_leader(asset: HaAsset, before: str) -> Info:
     """Return the asset's information once another server than `before` leads it."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + ELECTION_SECONDS
     while True:
         try:
             info = await asyncio.wait_for(asset.info(), LOOK)
@@ -105,7 +105,7 @@ async def next_leader(asset: HaAsset, before: str) -> Info:
 
 async def steady(asset: HaAsset) -> Info:
     """Return the asset's information; wait for a leader if it has none just now, as after a change."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + ELECTION_SECONDS
     while True:
         try:
             return await asset.info()

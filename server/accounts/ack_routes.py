@@ -61,16 +61,29 @@ class AckRouteCache:
         return plan
 
     def deliver(
-        self, data: bytes, pos: int, most: int, longest: int, largest: int, verbs: tuple[bytes, bytes]
+        self,
+        data: bytes,
+        pos: int,
+        max_count: int,
+        max_arguments: int,
+        max_size: int,
+        verbs: tuple[bytes, bytes],
     ) -> tuple[int, int, int]:
         """Deliver the plain acks that begin at `pos`, if only a consumer receives them and takes them so.
 
-        Return (position, count, size) of what was delivered. It is nothing before the first ack of that
-        consumer had a plan. The arguments are those of `native.scan_acks`; no mapping may concern acks.
+        Return (position, count, size): where the next publish begins, how many acks were delivered, and the
+        bytes of their payloads. Nothing is delivered before `plan` has made the plan of that consumer's acks.
+        Only for an account whose mappings do not concern acks.
+
+        max_count: how many are delivered at most.
+        max_arguments: bytes between the verb and the end of its line. max_size: bytes of a payload.
+        verbs: as in `native.scan_publishes`.
         """
         seqs: list[int] = []
         replies: list[tuple[int, bytes]] = []
-        stop, size, head, dots = scan_acks(data, pos, most, longest, largest, verbs, seqs, replies)
+        stop, size, head, dots = scan_acks(
+            data, pos, max_count, max_arguments, max_size, verbs, seqs, replies
+        )
         plan = self._plans.get((head, dots))
         receiver = None if plan is None else plan.batch_subscription
         if not isinstance(receiver, AckSubscription) or not receiver.ack_callback(seqs, replies):

@@ -17,13 +17,13 @@ from .announce import Announce, founders_hash, node_of
 from .bootstrap import Bootstrap, JoinGroup, LeaveGroup, StartGroup
 from .incarnations import Incarnation
 from .member_changes import MemberChanges
-from .membership_changes import is_stable
+from .membership_policy import is_stable
 from .raft_node import RaftNode
 
 if TYPE_CHECKING:
     from ..task_executor import TaskExecutor
     from .environment import GroupEnvironment
-    from .membership_changes import MembershipPolicy
+    from .membership_policy import MembershipPolicy
     from .state_machine import GroupListener, StateMachine
 
 _FRESH = 2  # ticks between two announcements of a server that has no group yet
@@ -122,7 +122,7 @@ class RaftMember:
         if bootstrap is None or group is None or not group.leader:
             return
         if bootstrap.node_of(server) == node_of(group.leader):
-            group.elections.campaign_soon()
+            group.leadership.campaign_soon()
 
     def _end(self) -> None:
         assert self._stopped is not None
@@ -306,7 +306,7 @@ class RaftMember:
             self._campaign_soon = False
         elif len((there | {group.member}) & group.members.voters) >= group.members.quorum:
             self._campaign_soon = False
-            group.elections.campaign_soon()
+            group.leadership.campaign_soon()
 
     def _announce_if_due(self) -> None:
         group = self.group

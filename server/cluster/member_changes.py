@@ -1,4 +1,4 @@
-"""MemberChanges: makes the changes of a group's members that `membership_changes` finds due.
+"""MemberChanges: makes the changes of a group's members that `membership_policy` finds due.
 
 Promises: one change at a time, and only by the leader.
 """
@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...raft import MembersError, NotLeaderError
-from .membership_changes import MembershipView, next_members, surplus
+from .membership_policy import MembershipView, next_members, surplus
 
 if TYPE_CHECKING:
     from ..logging import Logger
     from .announce import Announce
-    from .membership_changes import MembershipPolicy
+    from .membership_policy import MembershipPolicy
     from .raft_node import RaftNode
 
 
@@ -47,6 +47,6 @@ class MemberChanges:
                     + (f", learning {sorted(change.learners)}" if change.learners else "")
                 )
             elif surplus(view) and node.accepts_proposals:
-                group.elections.resign()
+                group.leadership.resign()
         except (MembersError, NotLeaderError):
             return  # a change is already under way

@@ -30,25 +30,25 @@ class _Waiting:
     """A proposal without an answer.
 
     first, last: the indexes of its entries, proposed in `term`.
-    patience: ticks left before it is given up, counted once its leader no longer leads.
+    ticks_left: ticks left before it is given up, counted once its leader no longer leads.
     """
 
     first: int
     last: int
     term: int
     done: Done
-    patience: int = 0
+    ticks_left: int = 0
 
 
 class Proposals:
     """The proposals of one member that are under way.
 
-    patience: ticks after the end of a leadership before a proposal counts as unknown.
+    doubt_ticks: ticks after the end of a leadership before a proposal counts as unknown.
     asked: those of this turn of the loop, not handed in yet, as (entries, callback).
     """
 
-    def __init__(self, patience: int) -> None:
-        self._patience = patience
+    def __init__(self, doubt_ticks: int) -> None:
+        self._doubt_ticks = doubt_ticks
         self.asked: list[tuple[Sequence[bytes], Done]] = []
         self._current: deque[_Waiting] = deque()  # those of the present leadership, in order
         self._doubtful: list[_Waiting] = []
@@ -82,7 +82,7 @@ class Proposals:
 
     def add(self, first: int, last: int, term: int, done: Done) -> None:
         """Wait for the entries `first` to `last`, proposed in `term`, and call `done` with the outcome."""
-        self._current.append(_Waiting(first, last, term, done, self._patience))
+        self._current.append(_Waiting(first, last, term, done, self._doubt_ticks))
 
     def applied(self, first: int, entries: Sequence[Entry]) -> None:
         """Answer the proposals that are decided now that `entries`, from index `first` on, are applied."""
@@ -109,13 +109,13 @@ class Proposals:
         self._current.clear()
 
     def tick(self) -> None:
-        """Count a tick, and answer those whose patience has run out."""
+        """Count a tick, and answer those that have none left."""
         if not self._doubtful:
             return
         for waiting in self._doubtful:
-            waiting.patience -= 1
-        given_up = [w for w in self._doubtful if w.patience <= 0]
-        self._doubtful = [w for w in self._doubtful if w.patience > 0]
+            waiting.ticks_left -= 1
+        given_up = [w for w in self._doubtful if w.ticks_left <= 0]
+        self._doubtful = [w for w in self._doubtful if w.ticks_left > 0]
         for waiting in given_up:
             waiting.done(ProposalUnknownError("the leadership was lost before it was committed"))
 

@@ -28,10 +28,10 @@ from ...store.errors import StoreError
 from ..loop_writes import SLOW, LoopWrites
 from . import raft_disk
 from .applier import Applier
-from .elections import Elections
+from .leadership_transfer import LeadershipTransfer
 from .peer_status import PeerStatus
 from .proposals import Done, Outcome, ProposalLostError, Proposals
-from .read_turn import LITTLE
+from .read_turn import AWAITED_BYTES
 
 if TYPE_CHECKING:
     from ...store.raft import RaftStore, StoredRaft
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 COMPACT_BYTES = 16 << 20
 _APPLY_BYTES = 512 * 1024  # applied in one turn of the loop
-_PATIENCE = 40  # ticks until a proposal counts as unknown, see `Proposals`
+_DOUBT_TICKS = 40  # ticks until a proposal counts as unknown, see `Proposals`
 _STALLED = 20  # ticks that a write may take before a leader resigns
 _SNAPSHOT_AGAIN = 4  # ticks between two requests for a snapshot
 
@@ -50,7 +50,7 @@ class RaftNode:
 
     proposals: those without an answer.
     peers: what it knows of the other members.
-    elections: hands over its leadership, and calls elections.
+    leadership: hands it over, and calls elections.
     failure: why the node has ended, "" while it runs.
     broken: whether it ended because its state cannot be read, so that another incarnation must replace it.
     """
@@ -82,9 +82,9 @@ class RaftNode:
         self._compact_entries = environment.compact_entries
         self._random = random = environment.random()
         self._now = environment.ticker.count  # ticks
-        self.proposals = Proposals(_PATIENCE)
+        self.proposals = Proposals(_DOUBT_TICKS)
         self.peers = PeerStatus(self._now)
-        self.elections = Elections(name, member, random, self.peers, self._soon)
+        self.leadership = LeadershipTransfer(name, member, random, self.peers, self._soon)
         self._applier = Applier(application, self._executor, self.proposals)
         self._next_snapshot = 0  # the tick from which a snapshot may be requested
         self._leader = ""
@@ -216,7 +216,7 @@ class RaftNode:
             done(self._refusal())
             return
         self.proposals.ask(data, done)
-        self._soon(awaited=len(self.proposals) == 1 and sum(map(len, data)) <= LITTLE)
+        self._soon(awaited=len(self.proposals) == 1 and sum(map(len, data)) <= AWAITED_BYTES)
 
     def change_members(self, members: Members) -> None:
         """Propose another configuration. Raises NotLeaderError or MembersError."""
@@ -239,7 +239,7 @@ class RaftNode:
             return
         self.proposals.tick()
         if self._stalled and node.accepts_proposals:
-            self.elections.resign()
+            self.leadership.resign()
         # No `_do` needed: a tick brings no entries that a broken log could refuse.
         news = node.tick()
         if news or node.leader != self._leader or self._now == self._next_snapshot:
@@ -444,11 +444,11 @@ class RaftNode:
 def _is_little(write: StorageAppend) -> bool:
     """Return whether a write has one little entry, as most have that somebody awaits."""
     plain = write.state is None and write.snapshot is None
-    return plain and len(write.entries) == 1 and len(write.entries[0].data) <= LITTLE
+    return plain and len(write.entries) == 1 and len(write.entries[0].data) <= AWAITED_BYTES
 
 
 def _is_awaited(message: RaftMessage, proposals: Proposals) -> bool:
     """Return whether a message belongs to the only request that is under way, and that one is little."""
     if isinstance(message, AppendEntries):
-        return len(message.entries) == 1 and len(message.entries[0].data) <= LITTLE
+        return len(message.entries) == 1 and len(message.entries[0].data) <= AWAITED_BYTES
     return isinstance(message, AppendEntriesAccepted) and len(proposals) == 1

@@ -15,7 +15,7 @@ from typing import Protocol
 from ..loop_writes import ALONE, ReadState
 from ..task_executor import TaskExecutor
 
-LITTLE = 4096  # bytes of the entries of one awaited request, at most
+AWAITED_BYTES = 4096  # bytes of the entries of one awaited request, at most
 
 
 class ServerReads(ReadState, Protocol):

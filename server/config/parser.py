@@ -31,14 +31,16 @@ for _power, _letter in enumerate(_LETTERS, 1):
         SUFFIXES[_letter + _more] = 1024**_power
 
 
-def parse_file(path: str, environment: Mapping[str, str], read: Files | None = None) -> dict[str, ConfigNode]:
+def parse_file(
+    path: str, environment: Mapping[str, str], stamps: Files | None = None
+) -> dict[str, ConfigNode]:
     """Return the entries of a configuration file.
 
     Paths in errors are as given here, with includes joined to them.
 
-    read: gets the state of each file from before it was read.
+    stamps: receives the state of each file from before it was read.
     """
-    return _parse_file(path, environment, (), None, {} if read is None else read)
+    return _parse_file(path, environment, (), None, {} if stamps is None else stamps)
 
 
 def parse_text(text: str, environment: Mapping[str, str], file: str = "") -> dict[str, ConfigNode]:
@@ -51,26 +53,28 @@ def _parse_file(
     environment: Mapping[str, str],
     parents: tuple[str, ...],
     where: SourcePosition | None,
-    read: Files,
+    stamps: Files,
 ) -> dict[str, ConfigNode]:
     real = str(Path(path).resolve())
     if real in parents:
         chain = " -> ".join([*(Path(p).name for p in parents[parents.index(real) :]), Path(path).name])
         raise ConfigError.at(where, f"include cycle: {chain}")
     try:
-        read[path] = FileStamp.of(path)
+        stamps[path] = FileStamp.of(path)
         text = Path(path).read_bytes().decode("utf-8", "surrogateescape")
     except OSError as error:
         what = "included file" if where else "configuration file"
         raise ConfigError.at(where, f"cannot open {what} {path}: {error.strerror or error}") from None
-    return _Parser(text, path, environment, (*parents, real), read).parse()
+    return _Parser(text, path, environment, (*parents, real), stamps).parse()
 
 
 class _Parser:
     """Parses one text.
 
+    file: its path as errors show it; includes are relative to its directory.
     files: the real paths that are being parsed, from the first to this one.
-    read: the state of all files that were read.
+    stamps: receives the state of each included file from before it was read.
+    references: the variables of the environment that are being looked up, from the first to this one.
     """
 
     def __init__(
@@ -79,13 +83,13 @@ class _Parser:
         file: str,
         environment: Mapping[str, str],
         files: tuple[str, ...],
-        read: Files,
+        stamps: Files,
         references: tuple[str, ...] = (),
     ) -> None:
         self.lexer = Lexer(text, file)
         self.environment = environment
         self.files = files
-        self.read = read
+        self.stamps = stamps
         self.references = references
         self.scopes: list[dict[str, ConfigNode]] = []
         self.depth = 0
@@ -136,7 +140,7 @@ class _Parser:
         directory = Path(token.position.file).parent
         path = directory / token.text.lstrip("/")
         try:
-            return _parse_file(str(path), self.environment, self.files, token.position, self.read)
+            return _parse_file(str(path), self.environment, self.files, token.position, self.stamps)
         except ConfigError as error:
             if token.text.startswith("/") and not path.exists():
                 problem = error.problems[0]
@@ -184,7 +188,7 @@ class _Parser:
 
     def _variable(self, token: Token) -> ConfigNode:
         name = token.text
-        if name.startswith("2a$"):
+        if name.startswith("2a$"):  # no variable, but a bcrypt hash: the lexer took its first $ for the mark
             return ConfigNode("$" + name, token.position)
         for scope in reversed(self.scopes):
             if name in scope:
@@ -195,10 +199,10 @@ class _Parser:
         text = self.environment.get(name)
         if text is None:
             hint = "quote the value if it is text"
-            if not name.startswith("2"):
+            if not name.startswith("2"):  # else it may be a bcrypt hash of another version, such as $2b$
                 hint = f"set {name} before this line or in the environment, or quote the value if it is text"
             raise ConfigError.at(token.position, f"variable reference for '{name}' can not be found", hint)
-        inner = _Parser(f"pk={text}", "", self.environment, self.files, self.read, (*self.references, name))
+        inner = _Parser(f"pk={text}", "", self.environment, self.files, self.stamps, (*self.references, name))
         try:
             found = inner.parse().get("pk")
         except ConfigError as error:

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 
 from ...protocol import gojson
 from ...protocol import headers as header_block
-from ...protocol.reserved import ACK
 from ...protocol.wire import encode
+from ..accounts.ack_routes import ACKS
 
 if TYPE_CHECKING:
     from ..accounts.subscription import RoutedMessage
 
-ACKS = ACK.encode()
+__all__ = ["ACKS", "leaf_frame", "split_delivery"]
+
 _REQUEST_INFO = b"Nats-Request-Info"
 _ACK_DOTS = 8  # $JS.ACK.<stream>.<consumer>.<tries>.<stream seq>.<consumer seq>.<time>.<pending>
 

@@ -8,10 +8,11 @@ from ...protocol.lazy_dataclass import dataclass
 from ...protocol.timestamp import format_rfc3339
 from ..accounts.exports import Export, ResponseType, ServiceExport
 from ..accounts.imports import ServiceImport
+from ..clock import SECOND
 from ..slices import Steps
 from .request import RequestError, asked
 from .subsz import statistics
-from .view import SECOND, Monitored, head
+from .view import Monitored, head
 
 if TYPE_CHECKING:
     from ..accounts import Account

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...protocol.timestamp import format_rfc3339
+from ..clock import SECOND
 
 if TYPE_CHECKING:
     from ..accounts import AccountRegistry
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from ..operator import OperatorMode
     from ..route import Routes
     from ..websocket.listener import WebSocketListener
-
-SECOND = 1_000_000_000
 
 
 class MonitoredServer(Protocol):

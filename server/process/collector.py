@@ -10,7 +10,7 @@ as a consumer that existed for long. So:
   later pass looks.
 - A whole pass looks at frozen objects, too. It is due when the living objects have doubled since the last
   one, and waits for a moment in which the server is idle. If no such moment comes, it is done when there is
-  `PATIENCE` times as much to look at.
+  `GROWTH` times as much to look at.
 
 So dead cycles never have many more objects than the living ones, or than `LEAST`.
 
@@ -36,7 +36,7 @@ STARTING = 100_000  # the same, until clients are served
 RUNS = 2  # passes over the youngest objects before one over what they left
 _NEVER = 1_000_000
 LEAST = 300_000  # more objects that make a whole pass worth its time
-PATIENCE = 4
+GROWTH = 4  # times as many frozen objects as make a pass due, after which it no longer waits
 EVERY = 1_000_000_000  # ns between two checks, the length of a "moment"
 _QUIET = 0.03  # share of one processor
 
@@ -51,8 +51,8 @@ class Collector:
         self._clock = clock
         self._spent = spent
         self._base = 0  # objects that were there at the start, which stay
-        self._known = 0  # other objects that were alive after the last whole pass
-        self._more = 0  # objects frozen since then, of which some may be gone
+        self._alive_before = 0  # other objects that were alive after the last whole pass
+        self._frozen_since = 0  # objects frozen since then, of which some may be gone
         self._timer: Timer | None = None
         self._before = (0, 0)  # wall and processor time (ns) when the moment began
 
@@ -64,14 +64,14 @@ class Collector:
         """
         gc.freeze()
         self._base = gc.get_freeze_count()
-        self._known = self._more = 0
+        self._alive_before = self._frozen_since = 0
         gc.set_threshold(STARTING, RUNS, _NEVER)
         gc.callbacks.append(self._passed)
         self._watch()
 
     def serve(self) -> None:
         """Keep young passes short from now on: clients are served. None walks over what the start made."""
-        self._more += len(gc.get_objects())
+        self._frozen_since += len(gc.get_objects())
         gc.freeze()
         gc.set_threshold(YOUNG, RUNS, _NEVER)
 
@@ -86,7 +86,7 @@ class Collector:
     def _passed(self, phase: str, info: dict[str, int]) -> None:
         """Freeze the surviving objects after a pass, on whichever thread it ran."""
         if phase == "stop" and info["generation"]:
-            self._more += len(gc.get_objects(generation=2))
+            self._frozen_since += len(gc.get_objects(generation=2))
             gc.freeze()
 
     def _watch(self) -> None:
@@ -94,12 +94,12 @@ class Collector:
         self._timer = self._clock.call_later(EVERY, self._check)
 
     def _check(self) -> None:
-        most = max(self._known, LEAST)
-        if self._more >= most and (self._more >= PATIENCE * most or self._quiet()):
+        most = max(self._alive_before, LEAST)
+        if self._frozen_since >= most and (self._frozen_since >= GROWTH * most or self._quiet()):
             alive = gc.get_freeze_count() - self._base
-            self._known = min(self._known, alive)
-            self._more = alive - self._known
-            if self._more >= most:
+            self._alive_before = min(self._alive_before, alive)
+            self._frozen_since = alive - self._alive_before
+            if self._frozen_since >= most:
                 self._whole()
         self._watch()
 
@@ -112,4 +112,4 @@ class Collector:
         gc.unfreeze()
         gc.collect()
         gc.freeze()
-        self._known, self._more = gc.get_freeze_count() - self._base, 0
+        self._alive_before, self._frozen_since = gc.get_freeze_count() - self._base, 0

@@ -34,13 +34,14 @@ from ...protocol.wire.ops import (
     VIOLATION,
     Op,
 )
+from ..accounts.ack_routes import ACKS
 from ..accounts.fanout import deliver_routed, fan_out
 from ..accounts.leaving import leave
 from ..accounts.routing import route
 from ..accounts.subscription import ConnectionKind, RoutedMessage
 from ..clock import SECOND
 from ..connection.ping_timer import PingTimer
-from ..leaf.frames import ACKS, split_delivery
+from ..leaf.frames import split_delivery
 from .account_route import AccountRoute
 from .connect_info import RouteConnect, RouteInfo
 from .peer import RouteContext, RoutePeer
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
 _FIRST_PING = SECOND
 _ROUTER = ConnectionKind.ROUTER.value
 _REFUSED = "Authentication Failure"
-_PATIENCE = SECOND // 4
+_GREET_AFTER = SECOND // 4
 _DEDICATED = "Not possible to have a dedicated route for account"  # -ERR on other connections of a pool
 
 
@@ -128,7 +129,7 @@ class RouteConnection(RoutePeer):
             self._greet()
         else:
             self.parser.await_connect()
-            self._greeting = self.clock.call_later(_PATIENCE, self._greet)
+            self._greeting = self.clock.call_later(_GREET_AFTER, self._greet)
         self._timer = self.clock.call_later(context.auth_timeout, self._too_late)
         self.flush()
 

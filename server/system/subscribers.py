@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..slices import TurnScheduler
 
 REQUEST = "$SYS.REQ.ACCOUNT.NSUBS"
-_PATIENCE = SECOND // 2
+_TIMEOUT = SECOND // 2
 _MOST_WAITING = 1000
 
 
@@ -87,7 +87,7 @@ class Subscribers:
             _answer(system, message, found)
 
         subscription = system.subscribe(inbox, handle)
-        timer = self._server.clock.call_later(_PATIENCE, finish)
+        timer = self._server.clock.call_later(_TIMEOUT, finish)
         request = {"acc": account.name, "subject": subject, **({"queue": _go_bytes(queue)} if queue else {})}
         body = json.dumps(request, separators=(",", ":")).encode()
         system.publish(REQUEST, body, reply=inbox, own=True)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..connection.secure import SecureWire
     from ..connection.socket_protocol import Sockets
 
-PATIENCE = 10 * SECOND  # if the configuration sets no timeout
+HANDSHAKE_TIMEOUT = 10 * SECOND  # if the configuration sets no timeout
 # A client's compressed message may become so many times `max_payload`, but no more than the most.
 _INFLATED_PAYLOADS = 8
 
@@ -65,7 +65,9 @@ class WebSocketProtocol(SocketProtocol):
             context = self._sockets.tls_context(options.tls)
             self._wire = self._secure = SecureWire(self._wire, context, options.tls.pinned_certs)
         self._request = UpgradeRequest(options, secure=options.tls is not None)
-        self._timer = self._context.clock.call_later(options.handshake_timeout or PATIENCE, self._too_late)
+        self._timer = self._context.clock.call_later(
+            options.handshake_timeout or HANDSHAKE_TIMEOUT, self._too_late
+        )
 
     def data_received(self, data: bytes) -> None:
         """Serve one read."""

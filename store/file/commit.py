@@ -32,7 +32,7 @@ def erasure(block: Block, offset: int, length: int, seq: int, time: int) -> Eras
     return Erasure(block.path, offset, record.encode(record.ERASED, seq, block.seed, time=time, body=body))
 
 
-LITTLE = 1 << 20  # bytes that are written in less than a millisecond, unless the disk is behind
+QUICK_BYTES = 1 << 20  # bytes that are written in less than a millisecond, unless the disk is behind
 
 
 class StreamCommit:

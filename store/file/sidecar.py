@@ -29,7 +29,10 @@ _ROW_COLUMNS = ("I", "I", "q", "I")  # offsets, lengths, times, subjects: each h
 
 @dataclass(slots=True)
 class BlockIndex:
-    """The rows of a block, from a scan or a sidecar. `block.subjects` has positions in `names`."""
+    """The rows of a block, from a scan or a sidecar.
+
+    names: the subjects of its messages. `block.subjects` has a position in them for each row.
+    """
 
     block: Block
     names: list[str]
@@ -41,7 +44,7 @@ class _Head(NamedTuple):
     number, generation, seed, identity: those of the block.
     end: the size of the block file.
     first: the first sequence of the block.
-    rows, sparse, tombstones, keys: the lengths of the columns.
+    rows, sparse, tombstones, names: the lengths of the columns.
     max_time, state_floor, state_last, state_time: as in `Block`.
     """
 
@@ -53,7 +56,7 @@ class _Head(NamedTuple):
     rows: int
     sparse: int
     tombstones: int
-    keys: int
+    names: int
     max_time: int
     state_floor: int
     state_last: int
@@ -72,11 +75,12 @@ def encode(block: Block, lengths: "array[int]", names: Sequence[str]) -> bytes:
     """Return the sidecar of a block to which nothing more is appended.
 
     lengths: the lengths column of the block, or a copy (it changes while messages are removed).
-    names: the subjects. The subject ids of the block are positions in it; those of removed rows mean nothing.
+    names: the stream's subjects. The subject ids of the block are positions in it; those of removed rows mean
+        nothing.
     """
     used: dict[int, int] = {}
     local = array("I", [used.setdefault(number, len(used)) for number in block.subjects])
-    keys = [
+    encoded = [
         names[number].encode("utf-8", "surrogateescape") if number < len(names) else b"" for number in used
     ]
     sparse = block.sparse if block.sparse is not None else array("Q")
@@ -89,7 +93,7 @@ def encode(block: Block, lengths: "array[int]", names: Sequence[str]) -> bytes:
         rows=len(block.offsets),
         sparse=len(sparse),
         tombstones=len(block.tombstones),
-        keys=len(keys),
+        names=len(encoded),
         max_time=block.max_time,
         state_floor=block.state_floor,
         state_last=block.state_last,
@@ -97,13 +101,16 @@ def encode(block: Block, lengths: "array[int]", names: Sequence[str]) -> bytes:
         identity=block.header.identity,
     )
     columns = (sparse, block.offsets, lengths, block.times, local, block.tombstones)
-    sizes = array("H", [len(key) for key in keys])
-    data = b"".join([_LAYOUT.pack(_MAGIC, *head), *map(_bytes, columns), _bytes(sizes), *keys])
+    sizes = array("H", [len(name) for name in encoded])
+    data = b"".join([_LAYOUT.pack(_MAGIC, *head), *map(_bytes, columns), _bytes(sizes), *encoded])
     return data + _CHECKSUM.pack(crc32(data))
 
 
 def _head(data: bytes) -> tuple[_Head, int] | None:
-    """Return the head, and where the columns begin. None if the file is incomplete."""
+    """Return the head, and where the columns begin.
+
+    None if the file is incomplete, its checksum is wrong, or its magic is unknown.
+    """
     if len(data) < _OLD_LAYOUT.size + 4 or data[-4:] != _CHECKSUM.pack(crc32(memoryview(data)[:-4])):
         return None
     if data.startswith(_OLD_MAGIC):
@@ -133,26 +140,26 @@ def witness(data: bytes) -> Witness | None:
     )
 
 
-def _names(keys: bytes, ends: list[int]) -> list[str]:
+def _names(encoded: bytes, ends: list[int]) -> list[str]:
     """Split the names. Where all are ASCII, a character is a byte, and one call decodes all of them."""
     spans = zip([0, *ends], ends, strict=False)
-    if keys.isascii():
-        text = keys.decode("ascii")
+    if encoded.isascii():
+        text = encoded.decode("ascii")
         return [text[start:end] for start, end in spans]
-    return [keys[start:end].decode("utf-8", "surrogateescape") for start, end in spans]
+    return [encoded[start:end].decode("utf-8", "surrogateescape") for start, end in spans]
 
 
 def decode(data: bytes, path: str, header: BlockHeader, size: int) -> BlockIndex | None:
     """Read the sidecar of the block file at `path`, which has this header and size.
 
-    Return None if it is not the sidecar of that file.
+    Return None if it is not the sidecar of that file, or cannot be read.
     """
     found = _head(data)
     if found is None:
         return None
     head, at = found
-    named = (head.identity, head.number, head.generation, head.seed)
-    if named != (header.identity, header.number, header.generation, header.seed) or head.end != size:
+    block_identity = (head.identity, head.number, head.generation, head.seed)
+    if block_identity != (header.identity, header.number, header.generation, header.seed) or head.end != size:
         return None
     block = Block(path, header)
 
@@ -171,7 +178,7 @@ def decode(data: bytes, path: str, header: BlockHeader, size: int) -> BlockIndex
         column(code, head.rows) for code in _ROW_COLUMNS
     )
     block.tombstones = column("Q", head.tombstones)
-    ends = list(accumulate(column("H", head.keys)))
+    ends = list(accumulate(column("H", head.names)))
     names = _names(data[at : at + ends[-1]] if ends else b"", ends)
     block.first = head.first
     block.max_time = head.max_time

@@ -24,7 +24,7 @@ from ..message import StoredMessage
 from ..stream import Commit
 from ..subjects import Heap
 from .block import HAS_HEADER, LENGTH, Block
-from .commit import LITTLE, StreamCommit, cut_zeros, erasure, leave_sidecar
+from .commit import QUICK_BYTES, StreamCommit, cut_zeros, erasure, leave_sidecar
 from .compaction import Compaction, choose_run
 from .header import HEADER_SIZE, BlockHeader, make_seed
 from .manifest import Manifest, delete_records
@@ -367,7 +367,7 @@ class FileStream(IndexedStream):
         commit.little = not (commit.writes or self._erasures or removals)
         if active.pending or not active.created:
             commit.writes.append(write := active.take(ahead=not self._fs.delays_sync))
-            commit.little = commit.little and not write.header and len(write.data) <= LITTLE
+            commit.little = commit.little and not write.header and len(write.data) <= QUICK_BYTES
         commit.note = self._manifest.note(active, deletes, self.last_seq, self.last_time)
         if self._erasures:
             commit.erasures, self._erasures = [erasure(*one) for one in self._erasures], []

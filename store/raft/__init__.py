@@ -7,7 +7,7 @@ replaces that one and all after it.
 """
 
 from .segment import LogRecord
+from .state_files import StoredSnapshot, StoredState, SyncMark
 from .store import RaftStore, StoredRaft
-from .table import StoredSnapshot, StoredState, SyncMark
 
 __all__ = ["LogRecord", "RaftStore", "StoredRaft", "StoredSnapshot", "StoredState", "SyncMark"]

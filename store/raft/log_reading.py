@@ -12,7 +12,7 @@ from ...protocol.lazy_dataclass import dataclass
 from ..errors import Damaged
 from ..fs import FileSystem, read_file
 from .segment import HEADER_SIZE, LogRecord, SegmentHeader, read_header, scan
-from .table import SyncMark
+from .state_files import SyncMark
 
 PREFIX = "log."
 

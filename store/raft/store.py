@@ -20,7 +20,7 @@ from ..errors import Damaged, NotFound
 from ..fs import FileSystem, write_file
 from .log_reading import PREFIX, LogReading, numbers, read
 from .segment import LogRecord, SegmentHeader, pack_header, pack_records
-from .table import (
+from .state_files import (
     StoredSnapshot,
     StoredState,
     SyncMark,

@@ -12,7 +12,7 @@ from lib.jetstream import SECOND, ApiFailureError, JetStream
 from lib.jetstream_cluster import JetMesh
 from pyjs.protocol.timestamp import parse_rfc3339
 
-PATIENCE = 5.0  # seconds for an answer: while a stream has no leader the reference gives none
+ANSWER_SECONDS = 5.0  # seconds for an answer: while a stream has no leader the reference gives none
 QUIET = 1.0  # seconds in which a second answer would have come
 
 
@@ -32,7 +32,7 @@ def _api(mesh: JetMesh, name: str) -> JetStream:
 def js(mesh: JetMesh) -> Iterator[JetStream]:
     """The API at s0. A test makes streams of its own, and leaves none."""
     with _api(mesh, "s0") as api:
-        api.wire.sock.settimeout(PATIENCE)
+        api.wire.sock.settimeout(ANSWER_SECONDS)
         yield api
         clear(api)
 

@@ -68,10 +68,10 @@ class Both:
         """Do `act` on both; the answers must be equal (those of a look: soon). Returns the answer."""
         self.steps.append(step)
         reference, pyjs = (timeless(act(js)) for js in self.pair)
-        patience = 100 if look else 0
-        while pyjs != reference and patience:
+        looks_left = 100 if look else 0
+        while pyjs != reference and looks_left:
             # The reference removes what all have acknowledged a moment after it has confirmed the last ack.
-            patience -= 1
+            looks_left -= 1
             reference, pyjs = (timeless(act(js)) for js in self.pair)
         assert pyjs == reference, (
             f"step {len(self.steps)}: {step}\nbefore: {self.steps[-6:-1]}\n"

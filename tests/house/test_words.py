@@ -56,6 +56,7 @@ WORDS = {
     "pacemaker": "Ticker",
     "parcel": "RoutedMessage",
     "parcels": "RoutedMessage",
+    "patience": "a timeout, seconds or ticks: what is awaited, and its unit",
     "refill": "catchup",
     "relay": "ReplicatedPersistence",
     "saver": "ConsumerStateWriter",

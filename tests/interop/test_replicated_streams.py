@@ -20,7 +20,7 @@ from pyjs.protocol import dead_letters
 
 Body = Callable[[Client, JetStreamContext], Awaitable[None]]
 FAULTS = (nats.errors.Error, asyncio.TimeoutError)
-PATIENCE = 40.0  # seconds: machines that run tests are busy
+EVENTUAL_SECONDS = 40.0  # seconds: machines that run tests are busy
 PACE = 0.01  # seconds between two messages: as many as come at full speed would prove no more
 
 
@@ -71,7 +71,7 @@ def run(mesh: JetMesh, body: Body) -> None:
 
 async def eventually(ask: Callable[[], Awaitable[Any]]) -> Any:
     """What `ask` gives once that is something, and no error."""
-    return await found(ask, *FAULTS, seconds=PATIENCE)
+    return await found(ask, *FAULTS, seconds=EVENTUAL_SECONDS)
 
 
 async def whole(js: JetStreamContext, name: str, others: int = 2) -> StreamInfo:
@@ -152,7 +152,7 @@ def test_publishes_go_on_when_the_leader_is_killed_and_none_gets_lost(mesh: JetM
 async def _more(publisher: Publisher, count: int) -> None:
     """Wait until that many more have come."""
     wanted = len(publisher.sequences) + count
-    await until(lambda: len(publisher.sequences) >= wanted, PATIENCE)
+    await until(lambda: len(publisher.sequences) >= wanted, EVENTUAL_SECONDS)
 
 
 def test_a_consumer_goes_on_where_it_was(mesh: JetMesh) -> None:

@@ -21,7 +21,7 @@ from pyjs.server.clock import SECOND
 from pyjs.server.cluster.bootstrap import BootstrapExpect
 from pyjs.server.cluster.environment import GroupEnvironment
 from pyjs.server.cluster.member import RaftMember
-from pyjs.server.cluster.membership_changes import MembershipPolicy
+from pyjs.server.cluster.membership_policy import MembershipPolicy
 from pyjs.server.cluster.proposals import Outcome, ProposalError
 from pyjs.server.cluster.raft_node import RaftNode
 from pyjs.server.cluster.read_turn import ReadTurn

@@ -23,7 +23,7 @@ from pyjs.server.app import Server
 from pyjs.server.cluster.bootstrap_peers import expected
 from pyjs.server.cluster.environment import GroupEnvironment
 from pyjs.server.cluster.member import RaftMember
-from pyjs.server.cluster.membership_changes import MembershipPolicy
+from pyjs.server.cluster.membership_policy import MembershipPolicy
 from pyjs.server.cluster.proposals import Outcome, ProposalError
 from pyjs.server.cluster.raft_node import RaftNode
 from pyjs.server.cluster.ticker import Ticker

@@ -125,7 +125,7 @@ class Scenario:
     def transfer(self) -> None:
         leader = self.cluster.leader()
         if leader is not None:
-            leader.group.elections.resign()
+            leader.group.leadership.resign()
 
     def stick(self) -> None:
         member = self.any()

@@ -20,7 +20,7 @@ from lib.examples import seeds
 from lib.fake_disk import FakeDisk, PowerCut
 from pyjs.store.errors import Damaged, NotFound
 from pyjs.store.raft import RaftStore, StoredRaft, StoredSnapshot, StoredState
-from pyjs.store.raft.table import read_state, write_state
+from pyjs.store.raft.state_files import read_state, write_state
 
 PATH = "/raft"
 SEGMENT = 300

@@ -14,7 +14,7 @@ from ...errors import WorkspaceError
 from .access import NO_TLS, Tls, split
 from .identity import Speaker
 
-PATIENCE = 5  # seconds to connect
+CONNECT_SECONDS = 5  # seconds to connect
 _AGAIN, _EVERY = 300, 2  # once connected: attempts to reconnect, and seconds between them
 
 
@@ -70,7 +70,7 @@ async def connect(
     # nats-py tries again after a refusal; there is no reason to wait for that
     waiting = asyncio.ensure_future(refused.wait())
     try:
-        limit = PATIENCE * len(servers) + 1
+        limit = CONNECT_SECONDS * len(servers) + 1
         await asyncio.wait({opening, waiting}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
         if not opening.done():
             raise TimeoutError("nats: timeout")
@@ -121,7 +121,7 @@ def _options(servers: list[str], speaker: Speaker, name: str, tls: Tls) -> dict[
     options: dict[str, Any] = {
         "servers": servers,
         "name": name,
-        "connect_timeout": PATIENCE,
+        "connect_timeout": CONNECT_SECONDS,
         "user_jwt_cb": speaker.token.encode,
         "signature_cb": lambda nonce: base64.b64encode(speaker.key.sign(nonce.encode())),
     }

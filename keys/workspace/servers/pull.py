@@ -23,7 +23,7 @@ from .access import THE_OPERATORS, ServersAccess
 from .session import session
 
 PACK = "$SYS.REQ.CLAIMS.PACK"
-PATIENCE = 5.0  # seconds between two tokens
+NEXT_TOKEN_SECONDS = 5.0  # seconds between two tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ async def _from_resolver(
     workspace: Workspace, of: ServersAccess, result: PullResult, *, overwrite: bool
 ) -> None:
     outcome = OperationReport("pull from cluster using system account")
-    patient = replace(of, timeout=max(of.timeout, PATIENCE))
+    patient = replace(of, timeout=max(of.timeout, NEXT_TOKEN_SECONDS))
     async with session(workspace, patient, result.url, (PACK,), "nsc_pull") as (asking, _):
         result.report.add(outcome)
         try:

@@ -11,7 +11,7 @@ from ....keys.workspace.servers.connection import plain
 from ..command import NscCommand
 from .user import ENCRYPT, connected, shown, user_flags
 
-PATIENCE = 5  # seconds
+REPLY_SECONDS = 5  # seconds
 
 
 @click.command(cls=NscCommand)
@@ -26,7 +26,7 @@ async def req(subject: str, payload: str, **given: Any) -> None:
     async with connected(given, "nsc_req") as connection:
         click.echo(f"published request: [{subject}] : '{payload}'")
         try:
-            answer = await connection.nc.request(subject, payload.encode(), timeout=PATIENCE)
+            answer = await connection.nc.request(subject, payload.encode(), timeout=REPLY_SECONDS)
         except (errors.TimeoutError, TimeoutError):
             raise WorkspaceError(connection.last_error() or "request timed out") from None
         except errors.Error as error:

@@ -15,7 +15,7 @@ from .. import completion, current_entities, prompts
 from ..command import open_workspace, switch
 from ..server_flags import tls, tls_flags
 
-_PATIENCE = 5  # seconds
+_FLUSH_SECONDS = 5  # seconds
 
 
 SERVER = (
@@ -67,8 +67,8 @@ async def flushed(connection: ServersConnection) -> None:
     from nats import errors
 
     try:
-        await connection.nc.flush(_PATIENCE)
-        await connection.nc.flush(_PATIENCE)
+        await connection.nc.flush(_FLUSH_SECONDS)
+        await connection.nc.flush(_FLUSH_SECONDS)
     except (errors.Error, TimeoutError) as error:
         raise WorkspaceError(connection.last_error() or plain(error)) from None
     if connection.last_error():

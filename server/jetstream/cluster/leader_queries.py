@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ....protocol.errors import ApiError
 from ...slices import Slices, Steps, TurnScheduler, paced
-from ..meta.responder import DELAY, PATIENCE
+from ..meta.responder import DELAY, LEADERLESS_AFTER
 
 if TYPE_CHECKING:
     from ...accounts.subscription import Message
@@ -167,7 +167,7 @@ class LeaderQueries:
             elif (
                 (leader_status := local.leader_status()) is not None
                 and not leader_status.leader
-                and leader_status.since > PATIENCE
+                and leader_status.since > LEADERLESS_AFTER
             ):
                 late.append(local)
 

@@ -410,7 +410,7 @@ class LocalStream(LocalStreamView):
             alive = group.members.voters & group.peers.alive() - {group.member}
             chosen = [voter for voter in alive if preferred and node_of(voter) == node]
             if chosen:
-                group.elections.transfer(chosen[0])
+                group.leadership.transfer(chosen[0])
             else:
-                group.elections.resign()
+                group.leadership.resign()
         done(None)

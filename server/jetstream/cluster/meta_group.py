@@ -19,7 +19,7 @@ from ...clock import SECOND
 from ...cluster.bootstrap import BootstrapExpect
 from ...cluster.environment import GroupEnvironment
 from ...cluster.member import RaftMember
-from ...cluster.membership_changes import MembershipPolicy
+from ...cluster.membership_policy import MembershipPolicy
 from ..meta.responder import LeaderStatus
 from ..meta.state import MetaState
 from ..meta.state_machine import MetaStateMachine

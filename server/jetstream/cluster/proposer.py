@@ -152,7 +152,7 @@ class Proposer:
                 return None  # this server goes on leading, as there is no other
         if preferred not in group.members.voters or node_of(preferred) == self._view.node:
             return api_error("JSClusterNoPeersErrF", err="no replacement peer connected")
-        group.elections.transfer(preferred)
+        group.leadership.transfer(preferred)
         return None
 
 

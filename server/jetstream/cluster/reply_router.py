@@ -3,8 +3,8 @@
 A client that gets the reply may publish to its stream at once, maybe on a third server. That server must know
 the stream's subscriptions by then, and learns of them from the stream's leader. Therefore the reply takes the
 same way, after them. The leader may not know the client's subscription yet, which comes from another server:
-it waits up to PATIENCE until there is interest. If the leader cannot be reached, the reply is published from
-here. Delivery is not guaranteed beyond that: a client without a reply asks again.
+it waits up to INTEREST_TIMEOUT until there is interest. If the leader cannot be reached, the reply is
+published from here. Delivery is not guaranteed beyond that: a client without a reply asks again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..account.account import JetStreamAccount
 
 SUBJECT = "$JSC.ANSWER."
-PAUSE, PATIENCE = SECOND // 20, 2 * SECOND
+PAUSE, INTEREST_TIMEOUT = SECOND // 20, 2 * SECOND
 MOST_WAITING = 1000  # replies; beyond that, a reply without interest is dropped
 
 
@@ -76,17 +76,17 @@ class ReplyRouter:
         self._publish(account, reply, rest[:size], rest[size:])
 
     def _publish(
-        self, account: str, reply: str, header: bytes, body: bytes, patience: int = PATIENCE
+        self, account: str, reply: str, header: bytes, body: bytes, timeout: int = INTEREST_TIMEOUT
     ) -> None:
         found = self._accounts.get(account)
         if found is None or found.account.publish(reply, body, header=header):
             return
-        if patience <= 0 or len(self._waiting) >= MOST_WAITING:
+        if timeout <= 0 or len(self._waiting) >= MOST_WAITING:
             return
         self._number = number = self._number + 1
 
         def again() -> None:
             del self._waiting[number]
-            self._publish(account, reply, header, body, patience - PAUSE)
+            self._publish(account, reply, header, body, timeout - PAUSE)
 
         self._waiting[number] = self._clock.call_later(PAUSE, again)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .delivery_state import DeliveryState
 
 MOST, MOST_BYTES = 16, 1 << 20
-PATIENCE = 5 * SECOND  # for one acknowledgement
+ACK_TIMEOUT = 5 * SECOND  # for one acknowledgement
 LONGEST_PAUSE = 30 * SECOND
 ANSWERS = 16  # +TERMs of one leaving message that are answered; a client repeats one that is not
 ALREADY_STORED = 10071  # wrong last sequence of the subject: there is such a message
@@ -175,7 +175,7 @@ class DeadLetters:
 
     def _wake(self) -> None:
         """Publish again what was not acknowledged in time, and go on after a pause."""
-        late = self._host.clock.now() - PATIENCE
+        late = self._host.clock.now() - ACK_TIMEOUT
         for letter in [each for each in self._sent.values() if each.sent_at <= late]:
             self._failed(letter, "there is no acknowledgement")
         if self._waiting and self._resume_at <= self._host.clock.now() and not self._wanted():
@@ -197,7 +197,7 @@ class DeadLetters:
                 if self._resume_at <= now and sequence in self._waiting:
                     self._send(self._waiting.pop(sequence))
         if self._sent:
-            self._timer.at(min(letter.sent_at for letter in self._sent.values()) + PATIENCE)
+            self._timer.at(min(letter.sent_at for letter in self._sent.values()) + ACK_TIMEOUT)
         elif self._waiting:
             self._timer.at(max(self._resume_at, now))
 

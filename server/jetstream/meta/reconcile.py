@@ -45,7 +45,7 @@ class ChangeReplica:
     """Change the configuration or the peers of a replica that this server has, and keeps for now.
 
     The leader brings the configuration into the group's log and its members to the peers
-    (`cluster.membership_changes`), and proposes to the meta group that it has (`has_converged`).
+    (`cluster.membership_policy`), and proposes to the meta group that it has (`has_converged`).
     """
 
     before: StreamAssignment

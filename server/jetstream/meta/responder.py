@@ -4,8 +4,8 @@ All servers subscribe to the API, so almost every request reaches every server, 
 The few requests that the meta leader may miss are forwarded to it (`api/cluster/router.py`).
 
 Promises:
-- While there are leaders, exactly one server answers.
-- Without a leader, members answer with an error.
+- While there are leaders, exactly one server answers; to a request for `EVERYBODY`, all do.
+- Without a leader, the members answer with an error; to `STREAM_INFO`, with what they know.
 - A server that can only suspect that nobody else answers (`LATER`) waits DELAY first, and its answer has no
   effect if another one came before.
 
@@ -25,11 +25,11 @@ from .node_info import UNSEEN, NodeStatus
 from .responder_rule import ResponderRule
 
 DELAY = 500_000_000  # ns that a LATER answer waits
-PATIENCE = 10_000_000_000  # ns without a leader after which a group counts as leaderless
+LEADERLESS_AFTER = 10_000_000_000  # ns without a leader after which a group counts as leaderless
 
 
 class MetaRole(enum.Enum):
-    """This server's role in the meta group. LEADERLESS: there has been no leader for PATIENCE."""
+    """This server's role in the meta group. LEADERLESS: there has been no leader for LEADERLESS_AFTER."""
 
     LEADER = enum.auto()
     FOLLOWER = enum.auto()
@@ -44,7 +44,7 @@ class StreamRole(enum.Enum):
     MEMBER: this server holds it and does not lead it.
     NEW: this server should lead the group, which has not had a leader yet.
     LEADER: this server leads it.
-    LEADERLESS: this server holds it, and there has been no leader for PATIENCE.
+    LEADERLESS: this server holds it, and there has been no leader for LEADERLESS_AFTER.
     OFFLINE: other servers hold it, and none of them is online.
     """
 
@@ -98,7 +98,7 @@ class ResponderState:
     meta: MetaRole
     stream: StreamRole = StreamRole.ABSENT
     consumer: bool = True
-    system: bool = False  # the request came in the system account
+    system: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def meta_role(me: str, leader_status: LeaderStatus) -> MetaRole:
     """Return the role of the member `me` in the meta group."""
     if leader_status.leader:
         return MetaRole.LEADER if leader_status.leader == me else MetaRole.FOLLOWER
-    return MetaRole.LEADERLESS if leader_status.since > PATIENCE else MetaRole.FOLLOWER
+    return MetaRole.LEADERLESS if leader_status.since > LEADERLESS_AFTER else MetaRole.FOLLOWER
 
 
 def stream_role(
@@ -140,7 +140,7 @@ def stream_role(
         return StreamRole.MEMBER
     if leader_status.leader:
         return StreamRole.LEADER if leader_status.leader == me else StreamRole.MEMBER
-    if leader_status.since > PATIENCE:
+    if leader_status.since > LEADERLESS_AFTER:
         return StreamRole.LEADERLESS
     return StreamRole.NEW if stream.preferred == me and not leader_status.ever else StreamRole.MEMBER
 

@@ -1,4 +1,7 @@
-"""Which server responds to an API request: the rules, which a server without a cluster names, too."""
+"""ResponderRule: which of several servers responds to an API request.
+
+A server without a cluster has the same table of requests, with these rules in it, and never applies them.
+"""
 
 from __future__ import annotations
 

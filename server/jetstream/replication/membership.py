@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ....store.errors import StoreError
 from ...cluster.announce import node_of
 from ...cluster.member import RaftMember
-from ...cluster.membership_changes import MembershipPolicy
+from ...cluster.membership_policy import MembershipPolicy
 from .entry import ResetStream, encode
 from .local_replica import AGAIN, LocalReplica
 
@@ -79,7 +79,7 @@ class ReplicaMembership:
         if group is None or not group.ready or self._leaving:
             self._end(left)
             return
-        group.elections.resign()
+        group.leadership.resign()
         soon = self._environment.executor.soon
         soon(lambda: soon(lambda: self._end(left)))  # once the resignation has been sent
 
@@ -215,7 +215,7 @@ class ReplicaMembership:
         """Let another member lead; not too often, as perhaps none can."""
         if self._ticks >= self._next_resign:
             self._next_resign = self._ticks + _RESIGN
-            group.elections.resign()
+            group.leadership.resign()
 
     def _propose_reset(self, group: RaftNode) -> bool:
         """Start over with an empty stream, if it was in memory and every member answers that it lost it."""

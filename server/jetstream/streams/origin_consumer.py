@@ -25,6 +25,7 @@ from ....protocol.api.stream import StreamSource, StreamSourceInfo
 from ....protocol.errors import ApiError, api_error
 from ....protocol.identifier import name_hash
 from ....protocol.transform import SubjectTransform
+from ...clock import SECOND
 from .origin_request import (
     HEARTBEAT,
     SILENCE,
@@ -46,9 +47,8 @@ if TYPE_CHECKING:
     from .context import StreamContext
 
 MILLISECOND = 1_000_000
-SECOND = 1_000_000_000
 APART = 2 * SECOND  # between the beginnings of two attempts
-PATIENCE = 10 * SECOND  # how long an attempt waits for its answer
+ANSWER_TIMEOUT = 10 * SECOND  # how long an attempt waits for its answer
 HASTE = 2 * SECOND  # the same for a first attempt: the origin may be within our reach before we are in its
 BACKOFF = 10 * SECOND  # added to the wait for each failure in a row
 LONGEST = 120 * SECOND  # the most that failures add
@@ -291,7 +291,7 @@ class Origin:
                 header = headers.add(header, b"Nats-Stream-Identity", self.identity.encode())
         reply = f"$JSC.R.{self._host.new_id(8)}"
         self._reply = account.subscribe(reply, self._answered)
-        self._timer = self._clock.call_later(HASTE if self._hasty else PATIENCE, self._unanswered)
+        self._timer = self._clock.call_later(HASTE if self._hasty else ANSWER_TIMEOUT, self._unanswered)
         subject = self._subject(config)
         target = account.mapped(subject)
         receivers = account.publish(target, body, reply=reply, header=header, own=True) if target else 0

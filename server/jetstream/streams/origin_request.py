@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from ....protocol.api.consumer import ConsumerConfig
 from ....protocol.api.stream import StreamSource
+from ...clock import SECOND
 
-SECOND = 1_000_000_000
 HEARTBEAT = SECOND
 SILENCE = 10 * SECOND  # after it the follower gives its origin up, and the origin deletes its consumer
 ACK_WAIT = 22 * 3600 * SECOND

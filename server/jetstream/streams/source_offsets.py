@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 from ....protocol import headers
 from ....store.errors import StoreError
 from ....store.stream import StreamStore
-from ...clock import Clock, Timer
+from ...clock import SECOND, Clock, Timer
 from . import source_header
 
-SECOND = 1_000_000_000
 EVERY = 30 * SECOND  # between two saves while sources are read
 SOON = SECOND  # until a save when a newest copy was removed
 

@@ -24,7 +24,7 @@ from ....protocol.errors import ApiError, api_error
 from ....store.errors import StoreError
 from ....store.message import StoredMessage
 from ....store.stream import StreamStore
-from ...clock import Clock, Timer
+from ...clock import SECOND, Clock, Timer
 from ...slices import SECONDS as SLICE
 from .limits import MIN_TIMER, MOST_AT_ONCE, Removed, StreamLimits
 
@@ -32,7 +32,6 @@ HEADER = b"Nats-TTL"
 MARKER = b"Nats-Marker-Reason"
 OPERATION = b"KV-Operation"
 NEVER = -1
-SECOND = 1_000_000_000
 
 
 def parse_ttl(value: bytes) -> int:

@@ -13,7 +13,7 @@ from .values import CONSUMER, Value, Values
 
 BATCH = 25
 EXPIRES_SECONDS = 1.0
-PATIENCE_SECONDS = 3.0
+LATE_SECONDS = 3.0
 
 
 class Handled:
@@ -54,7 +54,7 @@ class Worker(Client):
         wire.pub(f"$JS.API.CONSUMER.MSG.NEXT.{self.handled.stream}.{CONSUMER}", request, inbox)
         acks: dict[str, int] = {}
         got, over = 0, False
-        deadline = asked + seconds + PATIENCE_SECONDS
+        deadline = asked + seconds + LATE_SECONDS
         while not (over and not acks):
             left = deadline - time.monotonic()
             if left <= 0 or not waits(wire, left):

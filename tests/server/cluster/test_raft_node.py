@@ -208,7 +208,7 @@ def test_a_transfer_changes_the_leader_and_loses_nothing(cluster: Cluster) -> No
     to = next(m for m in cluster.members.values() if m is not old)
     outcomes = cluster.propose("a")
     cluster.run(0.001)
-    old.group.elections.transfer(to.group.member)
+    old.group.leadership.transfer(to.group.member)
     assert cluster.until(lambda: to.group.ready) < 0.2
     cluster.until(lambda: outcomes)
     assert outcomes[0] == old.group.applied - 1 or not isinstance(outcomes[0], ProposalError)
@@ -256,7 +256,7 @@ def test_who_becomes_leader_serves_once_all_is_applied(cluster: Cluster) -> None
     forever = slow(other)
     cluster.commit("slow")
     cluster.until(lambda: other.tally.between)
-    leader.group.elections.transfer(other.group.member)
+    leader.group.leadership.transfer(other.group.member)
     cluster.until(lambda: other.group.is_leader)
     cluster.run(2)
     assert not other.group.ready

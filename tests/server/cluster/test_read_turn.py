@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 from lib.cluster import FOLDER, MILLISECOND, Cluster, Member
 from pyjs.server.cluster import raft_node
-from pyjs.server.cluster.read_turn import LITTLE
+from pyjs.server.cluster.read_turn import AWAITED_BYTES
 from pyjs.server.loop_writes import ALONE, QUICK, SLOW
 
 NAMES = ("s0", "s1", "s2")
@@ -94,7 +94,7 @@ def test_the_followers_have_it_before_the_leader_syncs(
 def test_more_than_one_proposal_and_a_large_one_wait_for_the_turn(cluster: Cluster) -> None:
     leader = cluster.led()
     syncs = leader.disk.syncs
-    for items in (("a", "b"), ("c" * (LITTLE + 1),)):
+    for items in (("a", "b"), ("c" * (AWAITED_BYTES + 1),)):
         outcomes = read(leader, *items)
         assert leader.disk.syncs == syncs
         cluster.clock.advance(0)

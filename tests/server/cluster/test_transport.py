@@ -10,7 +10,7 @@ from lib.examples import seeds
 from lib.fake_clock import FakeClock
 from pyjs.raft import AppendEntries, Entry, EntryType, Heartbeat, Members, RaftMessage
 from pyjs.server.cluster.announce import Announce, AnnounceError
-from pyjs.server.cluster.membership_changes import MembershipView, next_members, surplus
+from pyjs.server.cluster.membership_policy import MembershipView, next_members, surplus
 from pyjs.server.cluster.ticker import TICK, Ticker
 from pyjs.server.cluster.transport import ANNOUNCE, DELAY, RaftTransport
 

@@ -16,7 +16,7 @@ from lib.fake_clock import FakeClock
 from pyjs.server import Server
 from pyjs.server.config.options import LeafOptions
 from pyjs.server.process import collector
-from pyjs.server.process.collector import EVERY, LEAST, PATIENCE, RUNS, YOUNG, Collector
+from pyjs.server.process.collector import EVERY, GROWTH, LEAST, RUNS, YOUNG, Collector
 
 VISITS = 2000
 
@@ -132,7 +132,7 @@ def test_a_server_that_is_never_idle_has_a_whole_pass_too(machine: Machine) -> N
     for _ in range(100):
         machine.pass_time(busy=1)
     assert dropped() is not None
-    more, _ = grown((PATIENCE - 1) * LEAST)
+    more, _ = grown((GROWTH - 1) * LEAST)
     machine.pass_time(busy=1)
     assert dropped() is None
     assert kept

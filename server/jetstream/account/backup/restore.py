@@ -3,7 +3,7 @@
 Promises:
 - A chunk is acknowledged when its content is on the disk.
 - When the last chunk, which is empty, is answered, the stream exists.
-- If anything is wrong, or if no chunk comes for `PATIENCE`, nothing of the stream is left.
+- If anything is wrong, or if no chunk comes for `CHUNK_TIMEOUT`, nothing of the stream is left.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ...streams.core import Stream
     from ..streams import AccountStreams
 
-PATIENCE = 30_000_000_000  # ns without a chunk after which the restore is given up
+CHUNK_TIMEOUT = 30_000_000_000  # ns without a chunk after which the restore is given up
 _SUBJECT = "$JS.SNAPSHOT.RESTORE."
 
 Json = dict[str, Any]
@@ -88,7 +88,7 @@ class StreamRestore:
     def _wait(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self._host.clock.call_later(PATIENCE, self._stalled)
+        self._timer = self._host.clock.call_later(CHUNK_TIMEOUT, self._stalled)
 
     def _stalled(self) -> None:
         self._host.log.warning(f"Restore of stream '{self._account.name} > {self.name}' is stalled")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 SMALLEST_CHUNK, CHUNK, LARGEST_CHUNK = 1024, 128 << 10, 1 << 20
 WINDOW, LARGEST_WINDOW = 8 << 20, 32 << 20
-PATIENCE = 10_000_000_000  # ns without an acknowledgement after which the backup is given up
+ACK_TIMEOUT = 10_000_000_000  # ns without an acknowledgement after which the backup is given up
 INTEREST = 2_000_000_000  # ns to wait for the client's subscription
 INTEREST_CHECK = 50_000_000  # ns between two checks
 _RUN, _RUN_BYTES = 256, 64 << 10  # messages read at once, and bytes of them
@@ -83,18 +83,18 @@ class BackupSender:
         self._subscription = self._account.subscribe(self._subject + ".>", self._acknowledged)
         self._wait(INTEREST)
 
-    def _wait(self, patience: int) -> None:
-        """Send the first chunk, but wait up to `patience` ns for a subscription to exactly `deliver`.
+    def _wait(self, timeout: int) -> None:
+        """Send the first chunk, but wait up to `timeout` ns for a subscription to exactly `deliver`.
 
         A client may also have one subscription for all its inboxes, and would drop chunks that come before
         the one for this inbox.
         """
         self._named = self._has_interest_by_name()
-        if self._named or patience <= 0:
+        if self._named or timeout <= 0:
             self._patient()
             self._step()
         else:
-            self._host.clock.call_later(INTEREST_CHECK, lambda: self._wait(patience - INTEREST_CHECK))
+            self._host.clock.call_later(INTEREST_CHECK, lambda: self._wait(timeout - INTEREST_CHECK))
 
     def _has_interest_by_name(self) -> bool:
         plain, groups = self._account.sublist.match(self._deliver)
@@ -108,7 +108,7 @@ class BackupSender:
     def _patient(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self._host.clock.call_later(PATIENCE, lambda: self._end("408 No Flow Response"))
+        self._timer = self._host.clock.call_later(ACK_TIMEOUT, lambda: self._end("408 No Flow Response"))
 
     def _acknowledged(self, _: Message) -> None:
         self._free += 1

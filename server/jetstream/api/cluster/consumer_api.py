@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from ...cluster.view import ClusterView
 
 Json = dict[str, Any]
-RESET_PATIENCE = 4_000_000_000  # ns for a stream's leader to reset a source's consumer
+RESET_TIMEOUT = 4_000_000_000  # ns for a stream's leader to reset a source's consumer
 
 
 class ConsumerApi:
@@ -156,7 +156,7 @@ class ConsumerApi:
         timers: list[Timer] = []
 
         def ask() -> None:
-            if host.clock.now() - since > RESET_PATIENCE:
+            if host.clock.now() - since > RESET_TIMEOUT:
                 account.unsubscribe(subscription)
                 request.fail(api_error("JSClusterNotAvailErr"))
                 return

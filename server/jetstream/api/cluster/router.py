@@ -13,7 +13,7 @@ Promises:
 The meta leader may not receive the first requests of an account: servers look an account up when they learn
 that another one has it, which takes as long as their resolver does. Such a request waits on the server
 whose client sent it. Once the leader receives requests of that account, the server sends it to the meta
-leader and to nobody else; after FORWARD_PATIENCE it is dropped. This is only done between servers that are
+leader and to nobody else; after FORWARD_TIMEOUT it is dropped. This is only done between servers that are
 joined by routes.
 """
 
@@ -40,7 +40,7 @@ from ...meta.effect import (
 )
 from ...meta.responder import (
     DELAY,
-    PATIENCE,
+    LEADERLESS_AFTER,
     ResponderAction,
     action_for,
     error_of,
@@ -57,9 +57,11 @@ if TYPE_CHECKING:
     from ...cluster.view import ClusterView
 
 OPENING, PAUSE = 3 * SECOND, SECOND // 20  # ns that a stream may take to open, and between two looks
-LONGEST_WAIT = PATIENCE + SECOND  # ns that a request waits at most; then there is a leader, or it is refused
+LONGEST_WAIT = (
+    LEADERLESS_AFTER + SECOND
+)  # ns that a request waits at most; then there is a leader, or it is refused
 MOST_WAITING = 1000  # requests; any more are left to the leader that is known
-FORWARD_PATIENCE = 5 * SECOND  # ns that a request waits until the leader can receive it
+FORWARD_TIMEOUT = 5 * SECOND  # ns that a request waits until the leader can receive it
 RequestTarget = tuple[str, str, str]  # account, stream, consumer ("" for those that a request does not name)
 
 
@@ -271,12 +273,12 @@ class _ForwardedRequest:
         self._message = request.message
         self._clock = request.context.clock
         self._serve = serve
-        self._patience = FORWARD_PATIENCE
+        self._time_left = FORWARD_TIMEOUT
 
     def start(self) -> None:
         """Wait until the leader can receive the request."""
-        self._patience -= PAUSE
-        if self._patience > 0:
+        self._time_left -= PAUSE
+        if self._time_left > 0:
             self._clock.call_later(PAUSE, self._check)
 
     def _check(self) -> None:

@@ -18,13 +18,13 @@ from .....protocol.api.cluster import Placement
 from .....protocol.api.stream import StreamConfig
 from .....protocol.duration import format_go
 from .....protocol.errors import api_error
+from ....clock import SECOND
 from ....slices import Steps, at_once
 from .context import ValidationContext, invalid, pedantic
 from .subjects import check_subjects, check_transform, with_republish
 from .upstream import check_cycles, check_mirror, check_prefixes, check_sources
 
 MILLISECOND = 1_000_000
-SECOND = 1_000_000_000
 DEFAULT_DUPLICATE_WINDOW = 120 * SECOND
 MIN_WINDOW = 100 * MILLISECOND
 MAX_NAME = 255

@@ -38,7 +38,7 @@ def test_who_acknowledges_nothing_gets_a_window_and_an_end(fixture: JetStreamFix
     assert [len(body) for body in spy.bodies] == [1024, 1024]
     fixture.account.publish(spy.messages[0].reply, own=True)
     assert len(spy.bodies) == 3
-    fixture.clock.advance(sender.PATIENCE)
+    fixture.clock.advance(sender.ACK_TIMEOUT)
     assert spy.messages[-1].header.startswith(b"NATS/1.0 408 No Flow Response")
     assert len(spy.bodies) == 4
 
@@ -92,7 +92,7 @@ def test_a_restore_that_stalls_leaves_nothing(fixture: JetStreamFixture) -> None
     assert fixture.call("STREAM.RESTORE.R", {"config": CONFIG})["error"]["err_code"] == 10062
     assert fixture.publish(subject, archive(ArchiveEntry("r", SECOND, 5, b"", b"x"))) == b""
     assert left(fixture) == ["R"]
-    fixture.clock.advance(restore.PATIENCE)
+    fixture.clock.advance(restore.CHUNK_TIMEOUT)
     assert (left(fixture), fixture.js.streams, fixture.js.restores) == ([], {}, {})
 
 

@@ -77,7 +77,7 @@ class Group:
         self.proposed: list[bytes] = []
         self.outcome: Any = 8
         self.transferred: list[str] = []
-        self.elections = Plain(transfer=self.transferred.append)
+        self.leadership = Plain(transfer=self.transferred.append)
 
     def propose(self, data: list[bytes], done: Any) -> None:
         self.proposed += data

@@ -9,7 +9,7 @@ import pytest
 from lib.streams import JetStreamFixture, Spy
 from pyjs.protocol.identifier import name_hash
 from pyjs.server.clock import SECOND
-from pyjs.server.jetstream.cluster.reply_router import MOST_WAITING, PATIENCE, ReplyRouter
+from pyjs.server.jetstream.cluster.reply_router import INTEREST_TIMEOUT, MOST_WAITING, ReplyRouter
 
 
 class Two(JetStreamFixture):
@@ -49,15 +49,15 @@ def test_who_waits_may_be_heard_of_a_little_later_than_the_answer(two: Two) -> N
     inbox = Spy(two.account, "inbox")
     two.clock.advance(SECOND)
     assert inbox.bodies == [b"done"]
-    two.clock.advance(PATIENCE)
+    two.clock.advance(INTEREST_TIMEOUT)
     assert inbox.bodies == [b"done"]
 
 
 def test_who_does_not_wait_any_more_is_forgotten(two: Two) -> None:
     two.answer()
-    two.clock.advance(2 * PATIENCE)
+    two.clock.advance(2 * INTEREST_TIMEOUT)
     inbox = Spy(two.account, "inbox")
-    two.clock.advance(PATIENCE)
+    two.clock.advance(INTEREST_TIMEOUT)
     assert inbox.bodies == []
 
 
@@ -72,5 +72,5 @@ def test_only_so_many_answers_wait(two: Two) -> None:
     for number in range(MOST_WAITING + 5):
         two.answer(body=b"%d" % number)
     inbox = Spy(two.account, "inbox")
-    two.clock.advance(PATIENCE)
+    two.clock.advance(INTEREST_TIMEOUT)
     assert inbox.bodies == [b"%d" % number for number in range(MOST_WAITING)]

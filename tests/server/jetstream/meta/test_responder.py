@@ -8,7 +8,7 @@ import pytest
 from lib.meta_fixture import MetaFixture
 from pyjs.server.jetstream.meta.node_info import NodeStatus
 from pyjs.server.jetstream.meta.responder import (
-    PATIENCE,
+    LEADERLESS_AFTER,
     LeaderStatus,
     MetaRole,
     ResponderAction,
@@ -140,8 +140,8 @@ def test_what_is_said(act: ResponderAction, code: int | None) -> None:
     [
         (LeaderStatus("me"), MetaRole.LEADER),
         (LeaderStatus("other"), MetaRole.FOLLOWER),
-        (LeaderStatus(since=PATIENCE), MetaRole.FOLLOWER),
-        (LeaderStatus(since=PATIENCE + 1), MetaRole.LEADERLESS),
+        (LeaderStatus(since=LEADERLESS_AFTER), MetaRole.FOLLOWER),
+        (LeaderStatus(since=LEADERLESS_AFTER + 1), MetaRole.LEADERLESS),
     ],
 )
 def test_where_it_stands_in_the_meta_group(leader_status: LeaderStatus, wanted: MetaRole) -> None:
@@ -165,7 +165,7 @@ def test_where_it_stands_with_a_stream() -> None:
         (LeaderStatus(other), StreamRole.MEMBER),
         (LeaderStatus(), StreamRole.NEW),
         (LeaderStatus(ever=True), StreamRole.MEMBER),
-        (LeaderStatus(since=PATIENCE + 1), StreamRole.LEADERLESS),
+        (LeaderStatus(since=LEADERLESS_AFTER + 1), StreamRole.LEADERLESS),
     ):
         assert stream_role(stream, away, me, leader_status) is wanted
     assert stream_role(stream, node_statuses, other, LeaderStatus()) is StreamRole.MEMBER

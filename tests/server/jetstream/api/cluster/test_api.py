@@ -23,7 +23,7 @@ from pyjs.server.jetstream.meta.command import UpdateStream
 from pyjs.server.jetstream.meta.effect import StreamCreated, StreamDeleted
 from pyjs.server.jetstream.meta.responder import (
     DELAY,
-    PATIENCE,
+    LEADERLESS_AFTER,
     LeaderStatus,
     MetaRole,
     ResponderState,
@@ -130,7 +130,7 @@ def test_requests_are_held_while_the_leader_is_believed_in_and_silent(fixture: A
 def test_what_is_held_is_refused_when_there_is_no_leader_for_long(fixture: ApiFixture) -> None:
     fixture.cluster.meta, fixture.cluster.leader = MetaRole.FOLLOWER, ""
     waiting = fixture.ask("STREAM.NAMES")
-    fixture.clock.advance(PATIENCE)
+    fixture.clock.advance(LEADERLESS_AFTER)
     assert waiting.bodies == []
     fixture.cluster.meta = MetaRole.LEADERLESS
     fixture.clock.advance(PAUSE)

@@ -8,7 +8,7 @@ import pytest
 from lib.examples import seeds
 from pyjs.raft import Members
 from pyjs.server.cluster.announce import Announce
-from pyjs.server.cluster.membership_changes import MembershipView, next_members, surplus
+from pyjs.server.cluster.membership_policy import MembershipView, next_members, surplus
 
 
 def announcement(member: str) -> Announce:

@@ -1,6 +1,7 @@
-"""Elections: hands over the leadership of a Raft group, and calls elections soon.
+"""LeadershipTransfer: hands over the leadership of a Raft group, and calls an election if there is none.
 
-Promises: a leadership goes to a member that answers, and that has what this one has committed.
+Promises: `resign` chooses a voter that answers and that has what this one has committed. `transfer` goes to
+the voter that it is given, whatever is known of that.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 _STAGGER = 2  # ticks between the elections that voters call after their leader is gone
 
 
-class Elections:
-    """The elections of one group, as this server's member influences them."""
+class LeadershipTransfer:
+    """Moves the leadership of one group away from this server's member, or towards it."""
 
     def __init__(
         self, group: str, member: str, random: Random, peers: PeerStatus, pump: Callable[[], None]
