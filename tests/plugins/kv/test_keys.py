@@ -200,12 +200,13 @@ def test_an_odd_key_is_refused_with_the_reason(cli: Cli, bucket: str) -> None:
 
 
 def test_keys_with_a_time_to_live_expire_and_leave_a_marker(cli: Cli, unique: str) -> None:
-    cli.ok("kv", "add", unique, "--marker-ttl", "1s", "--history", "2")
-    cli.ok("kv", "create", unique, "k", "v", "--ttl", "1s")
-    eventually(lambda: cli.run("kv", "get", unique, "k").code == 3)
+    cli.ok("kv", "add", unique, "--marker-ttl", "2s", "--history", "2")
+    cli.ok("kv", "create", unique, "k", "v", "--ttl", "2s")
+    # The marker is there for two seconds, in which one command must start and look.
     eventually(lambda: "PURGE" in cli.run("kv", "history", unique, "k").out)
+    assert cli.run("kv", "get", unique, "k").code == 3
     cli.ok("kv", "put", unique, "k", "v")
-    cli.ok("kv", "purge", unique, "k", "--force", "--ttl", "1s")
+    cli.ok("kv", "purge", unique, "k", "--force", "--ttl", "2s")
     eventually(lambda: cli.run("kv", "history", unique, "k").code == 3)
     cli.ok("kv", "del", unique, "-f")
 
