@@ -100,6 +100,7 @@ def _ends(weights: list[int]) -> tuple[int, ...] | None:
 
 _NARROW = 16
 _MOST_MIXED = 64  # ways to choose the members of all groups that have members on other servers
+_MOST_WEIGHT = 2**53  # of all those ways: a float has no larger integer exactly
 # By the kind of the sender: CLIENT, LEAF, ROUTER, INTERNAL.
 TargetsFor = tuple[Targets | None, Targets | None, Targets | None, Targets | None]
 _NOBODY: TargetsFor = ((), (), (), None)
@@ -330,7 +331,8 @@ class Plan:
         """Return all ways to choose a member of each of these groups, whose members are on several servers.
 
         Each way has the targets of all `servers`, because a server gets one frame for everything that it has
-        to serve. Return None if there are too many ways, or if somebody does not take every message as it is.
+        to serve. Return None if there are too many ways, if their weights are too large, or if somebody does
+        not take every message as it is.
         """
         candidates = [group.candidates() for group in groups]
         if not 0 < prod(map(len, candidates)) <= _MOST_MIXED:
@@ -353,7 +355,9 @@ class Plan:
                     return None
             ways.append((*clients, *served.values()))
             weights.append(prod([weight for _, weight in chosen]))
-        return tuple(ways), tuple(accumulate(weights))
+        ends = tuple(accumulate(weights))
+        # Each peer says what weight its members have: the product must be one that a float draws exactly.
+        return (tuple(ways), ends) if 0 < ends[-1] <= _MOST_WEIGHT else None
 
     def _clients(self, subscriptions: Sequence[Subscription]) -> list[Target] | None:
         """Return the targets of these clients; None if one of them does not take every message as it is."""

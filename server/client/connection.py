@@ -145,6 +145,8 @@ class ClientConnection(ClientPeer):
         assert account is not None
         unmapped = account.mappings.empty
         lookups = account.lookups if unmapped else account.mapped_lookups
+        if not self.headers:
+            verbs = (verbs[0], b"")  # an HPUB of a client that has no headers ends its connection
         pos = count = size = 0
         together, go_on = TOGETHER, True
         while go_on and count < most and pos < len(data):

@@ -318,7 +318,8 @@ class RaftNode:
     def _write(self, write: StorageAppend, node: RawNode) -> None:
         """Make a write durable: on a thread, or before this returns."""
         quick = self._loop_writes.quick >= self._loop_writes.needed
-        here = quick and _is_little(write) and self._turn.alone(self.name)
+        alone = self._turn.alone(self.name)  # asked for each write: it notes which groups write
+        here = alone and quick and _is_little(write)
         began = perf_counter()
 
         def job() -> None:

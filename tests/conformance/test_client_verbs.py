@@ -173,6 +173,18 @@ def test_hpub_without_headers_in_connect_closes(server: ServerProcess) -> None:
         assert wire.ends() == []
 
 
+def test_hpub_without_headers_closes_where_the_subject_is_known(server: ServerProcess, unique: str) -> None:
+    with server.connect(headers=False, no_responders=False) as old, server.connect() as new:
+        new.sub(unique)
+        new.sync()
+        old.pub(unique, "two")
+        assert [message.body for message in new.msgs(1)] == [b"two"]
+        old.send(f"HPUB {unique} 12 12\r\nNATS/1.0\r\n\r\n\r\n")
+        assert old.ends() == []
+        new.pub(unique, "three")
+        assert [message.body for message in new.msgs(1)] == [b"three"]
+
+
 CLOSING = {
     "unknown verb": ("HELLO\r\n", b"-ERR 'Unknown Protocol Operation'"),
     "http": ("GET / HTTP/1.1\r\n\r\n", b"-ERR 'Unknown Protocol Operation'"),
