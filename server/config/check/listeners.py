@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from ..options import ListenerAuthorization, Options, WebSocketOptions
 from ..read.context import ReadContext
-from .users import all_users
+from .users import all_users, check_no_auth_user
 
 _OWN_HEADERS = ("host", "content-length", "connection", "upgrade", "nats-no-masking")
 _PREFIX = "sec-websocket-"
@@ -41,7 +41,7 @@ def _websocket(options: Options, context: ReadContext) -> None:
     if block.tls is None and not block.no_tls:
         context.error(where.get("websocket"), "websocket requires TLS configuration", "or no_tls: true")
     _origins(block, context)
-    _no_auth_user(options, block, context)
+    check_no_auth_user(options, block.no_auth_user, "websocket.no_auth_user", context)
     if block.jwt_cookie and not (options.operator or options.trusted_keys):
         context.error(
             where.get("websocket.jwt_cookie"),
@@ -69,22 +69,6 @@ def _origins(block: WebSocketOptions, context: ReadContext) -> None:
             problem = str(error)
         if problem:
             context.error(at, f'unable to parse allowed origin "{origin}": {problem}')
-
-
-def _no_auth_user(options: Options, block: WebSocketOptions, context: ReadContext) -> None:
-    name = block.no_auth_user
-    if not name or options.operator or options.trusted_keys:
-        return
-    at = context.positions.get("websocket.no_auth_user")
-    users = all_users(options)
-    if not users:
-        context.error(at, f'no_auth_user: "{name}" present, but users/nkeys are not defined')
-    elif all(name not in (user.user, user.nkey) for user in users):
-        context.error(
-            at,
-            f'no_auth_user: "{name}" not present as user or nkey in authorization block '
-            "or account configuration",
-        )
 
 
 def _header(name: str, value: str, context: ReadContext) -> None:

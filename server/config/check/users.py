@@ -33,7 +33,7 @@ def check(options: Options, context: ReadContext) -> None:
     _defaults(authorization.users, authorization.default_permissions)
     for account in options.accounts.values():
         _defaults(account.users, account.default_permissions)
-    _no_auth_user(options, context)
+    check_no_auth_user(options, options.no_auth_user, "no_auth_user", context)
     _callout(options, context)
 
 
@@ -58,11 +58,11 @@ def _duplicates(options: Options, context: ReadContext) -> None:
                 seen[name] = at
 
 
-def _no_auth_user(options: Options, context: ReadContext) -> None:
-    name = options.no_auth_user
+def check_no_auth_user(options: Options, name: str, path: str, context: ReadContext) -> None:
+    """Check that the user whom a listener takes for those without credentials exists. Operators name none."""
     if not name or options.operator or options.trusted_keys:
         return
-    at = context.positions.get("no_auth_user")
+    at = context.positions.get(path)
     users = all_users(options)
     if not users:
         context.error(at, f'no_auth_user: "{name}" present, but users/nkeys are not defined')
