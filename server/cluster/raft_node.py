@@ -338,14 +338,16 @@ class RaftNode:
         if not here:
             self._work(job, done)
             return
-        self._transport.flush()  # the followers write meanwhile
-        self._turn.flush()
-        failure: BaseException | None = None
         try:
-            job()
-        except Exception as error:  # as from a thread
-            failure = error
-        done(failure)
+            self._transport.flush()  # the followers write meanwhile
+            self._turn.flush()
+        finally:  # what the node has handed out must end, or it would never write again
+            failure: BaseException | None = None
+            try:
+                job()
+            except Exception as error:  # as from a thread
+                failure = error
+            done(failure)
 
     def _compact(self, node: RawNode) -> None:
         """Take a snapshot if enough was applied since the last one and nothing is under way."""

@@ -126,6 +126,37 @@ def test_where_another_group_writes_the_thread_writes(cluster: Cluster) -> None:
     cluster.until(lambda: outcomes)
 
 
+def test_a_group_that_writes_much_is_noted_too(cluster: Cluster) -> None:
+    leader, alone = cluster.led(), []
+    turn = leader.transport.turn
+    turn.alone("another")
+    cluster.clock.advance(ALONE)
+    outcomes = read(leader, "c" * (AWAITED_BYTES + 1))
+    cluster.clock.advance(0)
+    assert leader.executor.under_way == 1
+    leader.client.read(CLIENT, lambda: alone.append(turn.alone("another")))
+    assert alone == [False]
+    cluster.until(lambda: outcomes)
+
+
+def test_a_group_writes_on_after_a_flush_that_failed(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leader = cluster.led()
+
+    def fail() -> None:
+        raise RuntimeError("no flush")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(leader.transport.turn, "flush", fail)
+        read(leader, "a")
+    with pytest.raises(RuntimeError, match="no flush"):  # the end of the read tells it in the next turn
+        cluster.clock.advance(0)
+    cluster.commit("b")
+    cluster.until(cluster.converged)
+    assert leader.group.health() == ""
+
+
 def test_after_a_slow_sync_the_thread_writes(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     leader = cluster.led()
     takes(monkeypatch, 2 * SLOW)
