@@ -39,6 +39,9 @@ def config(rng: Random) -> dict[str, Any]:
         chosen["subject_delete_marker_ttl"] = 2 * SECOND
     if rng.random() < 0.2:
         chosen["subject_transform"] = {"src": "s.*", "dest": "s.t.$1"}
+    counts = chosen["retention"] == "limits" and chosen["discard"] == "old"
+    if counts and not chosen["allow_msg_ttl"] and rng.random() < 0.5:
+        chosen["allow_msg_counter"] = True
     if chosen["max_msgs_per_subject"] and chosen["discard"] == "new" and rng.random() < 0.5:
         chosen["discard_new_per_subject"] = True
     return chosen
@@ -72,9 +75,10 @@ def header(rng: Random, last: int) -> bytes:
         "Nats-Expected-Stream": rng.choice(["S", "S", "T"]),
         "Nats-Rollup": rng.choice(["sub", "all", "none"]),
         "Nats-TTL": rng.choice(["1", "2", "2s", "never", "soon"]),
+        "Nats-Incr": str(rng.randint(-9, 99)),
         "Other": "x",
     }
-    weights = [8, 2, 1, 1, 1, 1, 3, 2]
+    weights = [8, 2, 1, 1, 1, 1, 3, 1, 2]
     names = rng.choices(list(options), weights, k=rng.choice([1, 1, 2, 3]))
     return headers.encode({name: options[name] for name in names})
 
@@ -123,6 +127,8 @@ class Play:
         run: list[tuple[bytes, bytes, int, int, Any]] = []
         for _ in range(rng.choice([1, 1, 2, 5])):
             block, body = header(rng, last), b"%d" % rng.randrange(1000) * rng.choice([1, 5, 50])
+            if self.leader.stream.config.allow_msg_counter and rng.random() < 0.8:
+                block, body = headers.encode({"Nats-Incr": str(rng.randint(-9, 99))}), b""
             same = rng.random() < 0.5 and run
             subject = run[-1][0] if same else rng.choice(SUBJECTS).encode()
             self.published += 1

@@ -20,6 +20,7 @@ from ....protocol.errors import ApiError, api_error
 from ....protocol.subject import is_literal
 from ....protocol.timestamp import format_rfc3339
 from ....protocol.transform import SubjectTransform
+from .counter import counted
 from .dedupe import HEADER as MSG_ID
 from .publish_headers import PublishHeaders, validate
 
@@ -88,6 +89,7 @@ class Ingest:
         self._retention = contents.retention
         self._quota = contents.deps.quota
         self._rolling: list[Answer] | None = None  # where answers wait for the last message's roll-up
+        self._more = b""  # what the answer to the last message says after the sequence
         self.configure(contents.config)
 
     def configure(self, config: StreamConfig) -> None:
@@ -96,13 +98,15 @@ class Ingest:
         self._ack = f'{{"stream":{json.dumps(config.name)}{domain_field},"seq":'.encode()
         self._acks = not config.no_ack
         self._sealed = config.sealed
+        self._counting = config.allow_msg_counter
         limit = config.max_msg_size if config.max_msg_size >= 0 else UNLIMITED
         self._most = min(limit, MAX_RECORD if config.storage == "file" else UNLIMITED)
         transform = config.subject_transform
         self._transform = self._compile(transform.src, transform.dest) if transform is not None else None
         republish = config.republish
         self._republish = self._compile(republish.src, republish.dest) if republish is not None else None
-        plain = self._transform is None and self._republish is None and not config.sealed
+        checked = config.sealed or config.allow_msg_counter
+        plain = self._transform is None and self._republish is None and not checked
         self._simple = plain and config.discard != "new" and config.retention != "interest"
         self._headers_only = republish is not None and bool(republish.headers_only)
 
@@ -191,7 +195,7 @@ class Ingest:
         else:
             if reply and self._acks:
                 answers = ack_queue.answers if self._rolling is None else self._rolling
-                answers.append((reply, b"%b%d}" % (self._ack, sequence)))
+                answers.append((reply, b"%b%d%b}" % (self._ack, sequence, self._more)))
         if ack_queue.idle:
             ack_queue.wake()
 
@@ -204,7 +208,7 @@ class Ingest:
 
         sourced: whether it comes from a source, whose origin has validated its headers.
         """
-        self._rolling = None
+        self._rolling, self._more = None, b""
         if self._transform is not None:
             subject = self._transform.apply(subject) or subject
         size = len(header) + len(body)
@@ -219,11 +223,13 @@ class Ingest:
         now = self._now()
         publish_headers: PublishHeaders | None = None
         if header:
-            publish_headers = validate(self._contents, subject, header, sourced=sourced)
+            publish_headers = validate(self._contents, subject, header, body, sourced=sourced)
             header = publish_headers.header
             self._check_duplicate(publish_headers, now)
-            if len(header) > MAX_HEADER:
-                raise api_error("JSStreamHeaderExceedsMaximumErr")
+        if self._counting:
+            header, body = self._count(subject, header, body)
+        if len(header) > MAX_HEADER:
+            raise api_error("JSStreamHeaderExceedsMaximumErr")
         if self._retention.by_interest and self._retention.nobody_listens(subject):
             return self._skip(subject, publish_headers, now)
         limits = self._limits
@@ -246,6 +252,14 @@ class Ingest:
         if self._quota.guarded:
             self._contents.update_usage()
         return sequence
+
+    def _count(self, subject: str, header: bytes, body: bytes) -> tuple[bytes, bytes]:
+        """Return the header and the body with the counter's new total. Raises ApiError."""
+        header, body = counted(self._store, subject, header, body)
+        if len(header) + len(body) > self._most:
+            raise self._too_large(len(header) + len(body))
+        self._more = b"," + body[1:-1]
+        return header, body
 
     def _check_room(
         self, subject: str, header: int, body: int, publish_headers: PublishHeaders | None

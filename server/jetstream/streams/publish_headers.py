@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 
 from ....protocol import headers
 from ....protocol.errors import ApiError, api_error
+from . import counter
 from .source_header import HEADER as SOURCE
 from .ttl import parse_ttl
 
 if TYPE_CHECKING:
+    from ....protocol.api.stream import StreamConfig
     from .contents import StreamContents
 
 VERSION = b"NATS/1.0\r\n"
@@ -44,7 +46,9 @@ class PublishHeaders:
         self.refusal: ApiError | None = None
 
 
-def validate(contents: StreamContents, subject: str, header: bytes, *, sourced: bool) -> PublishHeaders:
+def validate(
+    contents: StreamContents, subject: str, header: bytes, body: bytes, *, sourced: bool
+) -> PublishHeaders:
     """Validate the headers of a message for `subject`. Raises ApiError.
 
     sourced: whether the message comes from a source, so that most checks were made by its origin.
@@ -66,7 +70,7 @@ def validate(contents: StreamContents, subject: str, header: bytes, *, sourced: 
         return publish_headers
     get = headers.get
     if not sourced:
-        _check_features(header)
+        _check_features(contents.config, header, body)
         _check_expected(contents, subject, header)
         if get(header, SOURCE):
             raise api_error("JSMessageSourceHdrNotAllowedErr")
@@ -77,15 +81,15 @@ def validate(contents: StreamContents, subject: str, header: bytes, *, sourced: 
     return publish_headers
 
 
-def _check_features(header: bytes) -> None:
-    """Raise ApiError for the headers of features that no stream of this server can enable."""
+def _check_features(config: StreamConfig, header: bytes, body: bytes) -> None:
+    """Raise ApiError for the headers of features that the stream does not enable, and wrong increments."""
     get = headers.get
     if get(header, b"Nats-Batch-Id"):
         raise api_error("JSAtomicPublishDisabledErr")
-    increment = get(header, b"Nats-Incr")
-    if increment is not None:
-        digits = increment[1:] if increment[:1] in {b"+", b"-"} else increment
-        raise api_error("JSMessageIncrDisabledErr" if digits.isdigit() else "JSMessageIncrInvalidErr")
+    if config.allow_msg_counter:
+        counter.check(header, body)
+    elif counter.increment(header) is not None:
+        raise api_error("JSMessageIncrDisabledErr")
     if get(header, b"Nats-Schedule"):
         raise api_error("JSMessageSchedulesDisabledErr")
     following = get(header, b"Nats-Schedule-Next")

@@ -39,9 +39,8 @@ COMPRESSIONS = ("none", "s2")
 PERSIST_MODES = ("", "default", "async")
 
 # Features of the configuration that this server does not have. They are refused by name, as accepting one
-# would promise something (a counter, an atomic batch) that the server does not do.
+# would promise something (an atomic batch) that the server does not do.
 UNSUPPORTED = {
-    "allow_msg_counter": "message counters",
     "allow_atomic": "atomic batch publish",
     "allow_msg_schedules": "message schedules",
     "allow_batched": "fast batch publish",
@@ -270,6 +269,8 @@ def checking_update(old: StreamConfig, new: StreamConfig, context: ValidationCon
     if config.retention != old.retention and "workqueue" in {config.retention, old.retention}:
         raise invalid("stream configuration update can not change retention policy to/from workqueue")
     _check_one_way(config, old)
+    if config.allow_msg_counter != old.allow_msg_counter:
+        raise invalid("stream configuration update can not change message counter setting")
     if config.mirror is not None and config.mirror != old.mirror:
         raise api_error("JSStreamMirrorNotUpdatableErr")
     if (old.persist_mode or "default") != (config.persist_mode or "default"):
