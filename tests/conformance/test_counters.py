@@ -1,4 +1,4 @@
-"""Counters: `allow_msg_counter`, `Nats-Incr`, what is stored and acknowledged, sums over sources, refusals."""
+"""Counters: `allow_msg_counter`, `Nats-Incr`, what is stored, sums over sources, refusals."""
 
 from __future__ import annotations
 
