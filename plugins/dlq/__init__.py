@@ -8,7 +8,7 @@ _ROWS = (
     ("add", "add:add", "Keep what a Stream's consumers give up", ()),
     ("ls", "listing:ls", "List the Streams with dead letters, or the letters of one", ("list",)),
     ("replay", "replay:replay", "Publish dead letters again, each once", ()),
-    ("rm", "remove:remove", "Delete dead letters, or stop keeping them", ("del",)),
+    ("rm", "remove:remove", "Delete dead letters", ("del",)),
     ("stop", "stop:stop", "Keep no more of what a Stream's consumers, or one of them, give up", ()),
     ("show", "show:show", "A dead letter with its message", ("view", "get")),
 )

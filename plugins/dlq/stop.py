@@ -25,7 +25,7 @@ Info = dict[str, Any]
 async def stop(stream: str, consumer: str) -> None:
     """Keep no more of what the consumers of a Stream, or one of them, give up.
 
-    The dead letters that are kept stay, and `dlq add` begins again. `dlq rm` deletes them all.
+    The dead letters that are kept stay, and `dlq add` begins again. `dlq rm --all` deletes them.
     """
     async with connect() as connection:
         queue = await open_queue(connection, stream)

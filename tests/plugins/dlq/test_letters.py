@@ -121,7 +121,8 @@ def test_a_replay_out_of_a_work_queue_leaves_one_message_there(cli: Cli, js: Jet
     assert js.state(unique)["messages"] == 1
 
 
-def test_letters_and_queues_are_removed(cli: Cli, js: JetStream, unique: str) -> None:
+def test_letters_and_queues_are_removed(cli: Cli, js: JetStream, server: ServerProcess, unique: str) -> None:
+    typed = f"pyjs --server {server.url} dlq"
     fill(js, unique)
     assert cli.run("dlq", "ls", unique).code == 3
     assert cli.run("dlq", "add", unique, "nobody").code == 3
@@ -136,9 +137,34 @@ def test_letters_and_queues_are_removed(cli: Cli, js: JetStream, unique: str) ->
     cli.ok("dlq", "rm", unique, str(first["id"]), "--force")
     assert [letter["id"] for letter in letters(cli, unique)] == [second["id"]]
     assert js.info(f"DLQ_{unique}")["config"]["max_age"] == 3600 * SECOND
-    cli.ok("dlq", "rm", unique, "--force")
-    assert cli.run("dlq", "ls", unique).code == 3
+    for words in (["--force"], ["--stop", "--force"], ["9", "--all", "--stop", "--force"]):
+        refused = cli.run("dlq", "rm", unique, *words)
+        assert (refused.code, "--all" in refused.err) == (2, True), words
+    assert [letter["id"] for letter in letters(cli, unique)] == [second["id"]]
+    done = cli.ok("dlq", "rm", unique, "--all", "--force")
+    assert (
+        done.split()
+        == (
+            f"Deleted 1 dead letter of {unique}. Those to come are kept; '{typed} stop {unique}' ends that"
+        ).split()
+    )
+    assert letters(cli, unique) == []
+    cli.ok("dlq", "stop", unique)
+    assert f"'{typed} add {unique}' begins again" in cli.ok("dlq", "rm", unique, "--all", "--force")
     assert js.state(unique)["messages"] == 3
+
+
+def test_the_end_of_the_keeping_says_how_it_is_resumed(
+    cli: Cli, js: JetStream, server: ServerProcess, unique: str
+) -> None:
+    fill(js, unique)
+    cli.ok("dlq", "add", unique, "work")
+    give_up(js, cli, unique)
+    done = cli.ok("dlq", "rm", unique, "--all", "--stop", "--force")
+    again = f"pyjs --server {server.url} dlq add {unique} work"
+    assert done == f"Deleted 2 dead letters of {unique}. No more are kept; '{again}' begins again\n"
+    assert cli.run("dlq", "ls", unique).code == 3
+    assert js.error(f"STREAM.INFO.DLQ_{unique}")
 
 
 def test_the_keeping_of_one_consumer_ends_and_its_letters_stay(cli: Cli, js: JetStream, unique: str) -> None:
@@ -213,7 +239,7 @@ def test_messages_that_wait_for_a_queue_that_stops_are_given_up(
 def test_a_foreign_stream_is_left_alone(cli: Cli, js: JetStream, unique: str) -> None:
     fill(js, unique)
     js.create(f"DLQ_{unique}", subjects=[f"mine.{unique}"])
-    for words in (["add"], ["ls"], ["rm", "--force"], ["replay", "--all"]):
+    for words in (["add"], ["ls"], ["rm", "--all", "--stop", "--force"], ["replay", "--all"]):
         assert cli.run("dlq", words[0], unique, *words[1:]).code == 1, words
     assert js.info(f"DLQ_{unique}")["config"]["subjects"] == [f"mine.{unique}"]
 
@@ -252,5 +278,5 @@ def test_a_message_that_has_left_the_stream_is_gone_or_in_the_copy(
     for _ in range(8):
         js.publish(f"{unique}.1", b"of another stream")
     assert {letter["message"] for letter in letters(cli, unique)} == {"gone"}
-    cli.ok("dlq", "rm", unique, "--force")
+    cli.ok("dlq", "rm", unique, "--all", "--stop", "--force")
     assert js.error(f"STREAM.INFO.DLQCOPY_{unique}")
