@@ -14,8 +14,9 @@ from typing import Any
 from ...cli import words
 from ...cli.errors import ExitCode
 from ...cli.proposal import command
+from ...protocol import dead_letters
 from ..explain.ack_findings import EXAMPLE, ack_subject
-from ..explain.consumer_facts import ConsumerFacts
+from ..explain.consumer_facts import ConsumerFacts, LetterKeeping
 from ..explain.consumer_findings import of_consumer
 from ..explain.finding import ERROR, NOTE, WARNING, Finding
 from ..explain.origin_findings import OriginFacts, origins_in
@@ -67,6 +68,7 @@ def of_jetstream(jetstream: JetStreamFacts) -> Iterator[Finding]:
         )  # fmt: skip
     yield from _count(jetstream.account)
     reported: set[str] = set()
+    queues = {str(each["config"]["name"]): each for each in jetstream.streams}
     for info in jetstream.streams:
         origins = tuple(OriginFacts(*each) for each in origins_in(info))
         facts = StreamFacts(info, jetstream.account, origins=origins, origin=jetstream.origin)
@@ -77,8 +79,9 @@ def of_jetstream(jetstream: JetStreamFacts) -> Iterator[Finding]:
         yield from _replicas(facts)
         yield from _window(facts)
         yield from _consumer_limit(facts)
+        letters = queues.get(dead_letters.queue_name(facts.name))
         for consumer in jetstream.consumers.get(facts.name, ()):
-            yield from _consumer(consumer, info)
+            yield from _consumer(consumer, info, letters)
     yield from _mute(jetstream)
     if jetstream.unread:
         yield Finding(
@@ -88,10 +91,14 @@ def of_jetstream(jetstream: JetStreamFacts) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _consumer(info: Info, stream: Info) -> Iterator[Finding]:
-    """Yield what is wrong with a consumer; fewer checks hold for one that a client makes for itself."""
+def _consumer(info: Info, stream: Info, letters: Info | None) -> Iterator[Finding]:
+    """Yield what is wrong with a consumer; fewer checks hold for one that a client makes for itself.
+
+    letters: the STREAM.INFO of the dead letters of its stream; None if none are kept.
+    """
     lasting = bool(info["config"].get("durable_name")) or not info["config"].get("inactive_threshold")
-    facts = ConsumerFacts(info, stream, _unmatched(info) if lasting else {})
+    keeping = LetterKeeping.of(letters, stream["config"]["name"], info["name"])
+    facts = ConsumerFacts(info, stream, _unmatched(info) if lasting else {}, keeping=keeping)
     for each in of_consumer(facts):
         if each.check in OF_CONSUMERS and each.severity != NOTE and (lasting or each.check not in MEANT):
             yield replace(each, severity=WARNING) if each.check in MEANT else each

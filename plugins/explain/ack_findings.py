@@ -124,13 +124,29 @@ def _given_up(facts: ConsumerFacts) -> Iterator[Finding]:
         "given_up", WARNING if acked else ERROR,
         f"{number if exact else f'Up to {number}'} given up: delivered "
         f"{words.counted(often, 'time')} and not acknowledged. The consumer does not deliver "
-        f"{'it' if count == 1 else 'them'} any more.{none}",
+        f"{'it' if count == 1 else 'them'} any more.{none}{_kept_since(facts)}",
         {"num_redelivered": facts.count("num_redelivered"),
          "num_ack_pending": facts.count("num_ack_pending"), "max_deliver": often, "ack_floor": acked,
          "delivered": delivered},
-        (*(() if acked else (_may_it(facts),)), *again, command("dlq", "add", facts.info["stream_name"])),
-        facts.about,
+        (*(() if acked else (_may_it(facts),)), *again, *_letters(facts)), facts.about,
     )  # fmt: skip
+
+
+def _kept_since(facts: ConsumerFacts) -> str:
+    if facts.keeping.letters:
+        return " Dead letters of it are kept."
+    return " What it gives up from now on is kept as dead letters." if facts.keeping.kept else ""
+
+
+def _letters(facts: ConsumerFacts) -> Iterator[str]:
+    """Yield the commands that show dead letters and replay them, or keep those to come."""
+    stream, consumer = facts.info["stream_name"], facts.info["name"]
+    if facts.keeping.letters:
+        yield command("dlq", "ls", stream, "--consumer", consumer)
+        yield command("dlq", "show", stream, "ID")
+        yield command("dlq", "replay", stream, "--consumer", consumer)
+    if not facts.keeping.kept:
+        yield command("dlq", "add", stream)
 
 
 def _again(facts: ConsumerFacts) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from ...cli.errors import ExitCode
 from ..consumer.info import CONSUMER, chosen
 from ..stream.info import ALL, STREAM
 from . import queries
-from .ack_findings import EXAMPLE, ack_subject
+from .ack_findings import EXAMPLE, ack_subject, given_up
 from .consumer_facts import ConsumerFacts
 from .consumer_findings import of_consumer
 from .finding import FINDINGS, NOTE, Finding, show
@@ -53,4 +53,6 @@ async def _findings(connection: NatsConnection, stream: str, consumer: str) -> l
         example = ack_subject(known, EXAMPLE)
         mute = await refused(connection, example, "acknowledgements", queries.UNREACHABLE_SECONDS)
         known = replace(known, mute=mute)
+    if given_up(known)[0]:
+        known = replace(known, keeping=await queries.letter_keeping(connection.js, stream, consumer))
     return [*of_consumer(known), *behind]

@@ -7,8 +7,33 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...cli.proposal import command
+from ...protocol import dead_letters
 
 Info = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class LetterKeeping:
+    """Whether what a consumer gives up is kept as dead letters.
+
+    letters: how many messages the stream with them has of this consumer, or of all: 0 if there is none.
+    """
+
+    kept: bool = False
+    letters: int = 0
+
+    @classmethod
+    def of(cls, queue: Info | None, stream: str, consumer: str) -> LetterKeeping:
+        """Return what the STREAM.INFO of a stream's dead letters says; None if there is no such stream."""
+        if queue is None:
+            return cls()
+        config, state = queue["config"], queue["state"]
+        subjects = config.get("subjects") or []
+        if not dead_letters.source_of(str(config["name"]), subjects):
+            return cls()
+        counts = state.get("subjects")
+        letters = state.get("messages", 0) if counts is None else sum(map(int, counts.values()))
+        return cls(dead_letters.takes(subjects, stream, consumer), letters)
 
 
 @dataclass(frozen=True)
@@ -19,6 +44,7 @@ class ConsumerFacts:
     stream: the answer of STREAM.INFO.
     last: the sequence of the last message that each filter matches, 0 for none; not asked: not there.
     subjects: what is stored in the stream, if a filter matches nothing and they are not too many.
+    keeping: what is known of the dead letters of this consumer.
     mute: why this user may not publish acknowledgements, in a sentence; empty if it may, or nobody told.
     """
 
@@ -26,6 +52,7 @@ class ConsumerFacts:
     stream: Info
     last: Mapping[str, int] = field(default_factory=dict)
     subjects: tuple[str, ...] = ()
+    keeping: LetterKeeping = field(default_factory=LetterKeeping)
     mute: str = ""
 
     @property

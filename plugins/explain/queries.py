@@ -17,7 +17,9 @@ from ...cli.jetstream import STREAM_NOT_FOUND, JsApi
 from ...cli.jetstream import UNAVAILABLE as NO_LEADER
 from ...cli.proposal import command
 from ...cli.user import user_info
+from ...protocol import dead_letters
 from .account_origin import origin_of
+from .consumer_facts import LetterKeeping
 from .finding import ERROR, Finding
 from .origin_findings import MISSING, PRESENT, UNKNOWN, UNREACHABLE, OriginFacts, filters_of, origins_in
 from .stream_findings import StreamFacts, account_use
@@ -103,6 +105,20 @@ async def _answered(
             "servers has to be up.",
             {"leader": ""}, (command("server", "report", "health"),), about, ExitCode.UNAVAILABLE,
         )  # fmt: skip
+
+
+async def letter_keeping(js: JsApi, stream: str, consumer: str) -> LetterKeeping:
+    """Return whether what a consumer gives up is kept, and how many advisories about it there are."""
+    told: Info | None = None
+    for each in dead_letters.advisory_filters(stream, consumer):
+        request = js.request(f"STREAM.INFO.{dead_letters.queue_name(stream)}", {"subjects_filter": each})
+        info = await allowed(request)
+        if info is None:
+            break
+        counts = info["state"].get("subjects") or {}
+        info["state"]["subjects"] = {**counts, **(told["state"]["subjects"] if told is not None else {})}
+        told = info
+    return LetterKeeping.of(told, stream, consumer)
 
 
 async def allowed(request: Awaitable[Answer]) -> Answer | None:

@@ -148,6 +148,31 @@ def test_messages_are_given_up(js: JetStream, stream: str, explain: Explain, cli
     cli.ok("consumer", "next", stream, "C")  # they come again
 
 
+def test_letters_that_are_kept_are_shown_and_replayed(
+    js: JetStream, stream: str, explain: Explain, cli: Cli
+) -> None:
+    js.consumer(stream, "C", ack_wait=50 * MILLISECOND, max_deliver=2)
+    for _ in range(2):
+        js.pull(stream, "C", 3)
+    eventually(lambda: gives_up(js, stream) and explain("consumer", stream, "C").bad == {"given_up"})
+    js.consumer(stream, "D", ack_wait=50 * MILLISECOND, max_deliver=1)
+    cli.ok("dlq", "add", stream)
+    said = explain("consumer", stream, "C").found["given_up"]  # it gave up before
+    assert said["text"].endswith("What it gives up from now on is kept as dead letters.")
+    assert not any(" dlq " in each for each in said["commands"])
+    js.pull(stream, "D", 3)
+    eventually(lambda: len(json.loads(cli.ok("dlq", "ls", stream, "-o", "json"))) == 3)
+    eventually(lambda: "given_up" in explain("consumer", stream, "D").found)
+    assert not any(" dlq " in each for each in explain("consumer", stream, "C").found["given_up"]["commands"])
+    ls = f"pyjs dlq ls {stream} --consumer D"
+    commands = [ls, f"pyjs dlq show {stream} ID", f"pyjs dlq replay {stream} --consumer D"]
+    assert explain("consumer", stream, "D").found["given_up"]["commands"][-3:] == commands
+    assert len(json.loads(cli.ok(*ls.split()[1:], "-o", "json"))) == 3
+    cli.ok("dlq", "stop", stream)
+    add = f"pyjs dlq add {stream}"
+    assert explain("consumer", stream, "D").found["given_up"]["commands"][-4:] == [*commands, add]
+
+
 def test_what_is_acknowledged_is_not_given_up(js: JetStream, stream: str, explain: Explain) -> None:
     js.consumer(stream, "C", ack_wait=50 * MILLISECOND, max_deliver=2)
     for each in js.pull(stream, "C", 2)[0]:
