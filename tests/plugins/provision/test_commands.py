@@ -96,7 +96,6 @@ def test_drift_is_shown_field_by_field(cli: Cli, tmp_path: Path) -> None:
 
 def test_a_plan_file_is_refused_when_the_world_has_changed(cli: Cli, tmp_path: Path) -> None:
     file = write(tmp_path, ORDERS)
-    assert "use --output json" in cli.run("plan", "-f", file, "-o", "json").err
     assert cli.run("plan", "-f", file, "-o", "plan.json").code == 5
     cli.ok("stream", "add", "COPY", "--subjects=copy", "--defaults")
     refused = cli.run("apply", "plan.json")
@@ -105,6 +104,32 @@ def test_a_plan_file_is_refused_when_the_world_has_changed(cli: Cli, tmp_path: P
     assert cli.ok("stream", "ls", "--names").split() == ["COPY"]
     cli.ok("stream", "rm", "COPY", "--force")
     assert "created stream COPY" in cli.ok("apply", "plan.json")
+
+
+def test_a_form_is_no_file_and_a_file_no_form(cli: Cli, tmp_path: Path) -> None:
+    file = write(tmp_path, ORDERS)
+    before = sorted(tmp_path.iterdir())
+    for form in ("json", "yaml", "name", "csv", "md", "ndjson", "table"):
+        assert cli.run("plan", "-f", file, "-o", form).code == 5
+    assert json.loads(cli.run("plan", "-f", file, "-o", "json").out)["differs"] is True
+    refused = cli.run("plan", "-f", file, "-o", "plan")
+    assert refused.code == 2
+    assert "neither a form" in refused.err and "./plan" in refused.err
+    assert cli.run("plan", "-f", file, "-o", "a.json", "--out", "b.json").code == 2
+    assert sorted(tmp_path.iterdir()) == before
+    written = [
+        ("-o", "./json"),
+        ("--output", "plan.json"),
+        ("--out", "plan"),
+        ("--out", "yaml", "-o", "json"),
+    ]
+    for flags in written:
+        planned = cli.run("plan", "-f", file, *flags)
+        assert planned.code == 5
+        assert planned.out.startswith("{") == (len(flags) == 4)
+    names = {each.name for each in tmp_path.iterdir()} - {each.name for each in before}
+    assert names == {"json", "plan.json", "plan", "yaml"}
+    assert "created stream COPY" in cli.ok("apply", "yaml")
 
 
 def test_only_what_the_owner_has_is_pruned(cli: Cli, tmp_path: Path) -> None:
