@@ -106,7 +106,6 @@ UNSUPPORTED: tuple[UnsupportedOption, ...] = (
     UnsupportedOption(
         "jetstream.max_outstanding_catchup", "warn", "how much a replica fetches at a time is fixed"
     ),
-    UnsupportedOption("jetstream.limits.batch", "warn", "batch publishes are not served yet"),
     UnsupportedOption("jetstream.meta_compact", "warn", _OWN_COMPACTION),
     UnsupportedOption("jetstream.meta_compact_size", "warn", _OWN_COMPACTION),
     UnsupportedOption("jetstream.meta_compact_sync", "warn", _OWN_COMPACTION),

@@ -32,7 +32,7 @@ from .api.disabled import Refusals
 from .api.table import AccountApi
 from .directory import make_store_directory
 from .domain import map_domain, unmap_domain
-from .host import JetStreamHost
+from .host import BatchCapacity, JetStreamHost
 from .lazydisk import LazyDisk, PeriodicSync
 from .quota import Quota, disk_share, memory_share
 
@@ -130,21 +130,7 @@ class JetStream:
             lazy = LazyDisk()
             self._sync = PeriodicSync(lazy, options.sync_interval, self._clock, self._executor, self._log)
         self._storage = Storage(options.store_dir, fs=lazy)
-        limits = options.limits
-        self.host = JetStreamHost(
-            clock=self._clock,
-            executor=LoopTaskExecutor(loop, self._executor),
-            server_name=self._server_name,
-            server_id=self._server_id,
-            cluster_name=clustering.cluster_name(self.options, self._server_name),
-            domain=options.domain,
-            strict=options.strict,
-            duplicates_limit=limits.duplicate_window,
-            max_ack_pending=limits.max_ack_pending,
-            max_request_batch=limits.max_request_batch,
-            max_pending=self.options.max_pending,
-            log=self._log,
-        )
+        self.host = self._make_host(LoopTaskExecutor(loop, self._executor))
         self.running = True
         if clustered:
             from .cluster.cluster import JetStreamCluster
@@ -167,6 +153,25 @@ class JetStream:
             self._system_api = system_api.alone(self.registry.system, self.host, self._purge)
             self._system_api.start()
         self._finding = loop.create_task(self._find_owners())
+
+    def _make_host(self, executor: TaskExecutor) -> JetStreamHost:
+        options = self.options.jetstream
+        limits = options.limits
+        return JetStreamHost(
+            clock=self._clock,
+            executor=executor,
+            server_name=self._server_name,
+            server_id=self._server_id,
+            cluster_name=clustering.cluster_name(self.options, self._server_name),
+            domain=options.domain,
+            strict=options.strict,
+            duplicates_limit=limits.duplicate_window,
+            max_ack_pending=limits.max_ack_pending,
+            max_request_batch=limits.max_request_batch,
+            max_pending=self.options.max_pending,
+            log=self._log,
+            batches=BatchCapacity.of(limits.batch),
+        )
 
     async def recovered(self) -> None:
         """Return when all streams are open, also of the accounts that had to be looked up."""

@@ -14,15 +14,48 @@ from typing import TYPE_CHECKING
 from ...protocol import headers
 from ...protocol.identifier import new_id
 from ...protocol.lazy_dataclass import dataclass
-from ..clock import Clock
+from ..clock import SECOND, Clock
 from ..logging import Logger, NullLogger
 from ..slices import TurnScheduler
 
 if TYPE_CHECKING:
+    from ..config.options.jetstream import BatchLimits
     from ..task_executor import TaskExecutor
 
 DEFAULT_MAX_PENDING = 64 * 1024 * 1024
 MOST_WAITING = 10_000  # requests of all accounts that may wait for their turn
+
+
+@dataclass(slots=True)
+class BatchCapacity:
+    """How many atomic batches are open on the server, and how many may be.
+
+    max_of_stream, max_open: batches of one stream, and of all.
+    max_msgs: messages of a batch.
+    timeout: ns after which a batch that nothing was added to is abandoned.
+    max_batch_bytes, max_bytes: of the messages that wait, in a batch and in all.
+    open, bytes: what there is now.
+    """
+
+    max_of_stream: int = 50
+    max_open: int = 1000
+    max_msgs: int = 1000
+    timeout: int = 10 * SECOND
+    max_batch_bytes: int = 32 * 1024 * 1024
+    max_bytes: int = 256 * 1024 * 1024
+    open: int = 0
+    bytes: int = 0
+
+    @classmethod
+    def of(cls, limits: BatchLimits) -> BatchCapacity:
+        """Return one with the limits of a configuration; what is not positive has its default."""
+        configured = {
+            "max_of_stream": limits.max_inflight_per_stream,
+            "max_open": limits.max_inflight_total,
+            "max_msgs": limits.max_msgs,
+            "timeout": limits.timeout,
+        }
+        return cls(**{name: value for name, value in configured.items() if value > 0})
 
 
 @dataclass(slots=True)
@@ -31,6 +64,7 @@ class JetStreamHost:
 
     server_name: the server's name, shown in advisories and as the leader.
     domain: the JetStream domain, "" for none.
+    batches: the atomic batches of all streams.
     turns: where long work is done in slices, so that all of it together leaves time for the rest.
     deliveries: the same for consumers that have more to deliver.
     """
@@ -48,6 +82,7 @@ class JetStreamHost:
     max_pending: int = DEFAULT_MAX_PENDING
     log: Logger = field(default_factory=NullLogger)
     random_bytes: Callable[[int], bytes] = random.randbytes
+    batches: BatchCapacity = field(default_factory=BatchCapacity)
     turns: TurnScheduler = field(init=False)
     deliveries: TurnScheduler = field(init=False)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -21,6 +22,7 @@ from pyjs.protocol import dead_letters
 Body = Callable[[Client, JetStreamContext], Awaitable[None]]
 FAULTS = (nats.errors.Error, asyncio.TimeoutError)
 EVENTUAL_SECONDS = 40.0  # seconds: machines that run tests are busy
+SIZE = 5  # messages of a batch
 PACE = 0.01  # seconds between two messages: as many as come at full speed would prove no more
 
 
@@ -147,6 +149,43 @@ def test_publishes_go_on_when_the_leader_is_killed_and_none_gets_lost(mesh: JetM
         assert await contents(js, "S", info) == [b"%d" % n for n in range(len(publisher.sequences))]
 
     run(mesh, body)
+
+
+def test_batches_are_whole_or_not_there_when_their_leader_is_killed(mesh: JetMesh) -> None:
+    async def body(connection: Client, js: JetStreamContext) -> None:
+        config = {"name": "S", "subjects": ["s.>"], "num_replicas": 3, "allow_atomic": True}
+        answer = await connection.request("$JS.API.STREAM.CREATE.S", json.dumps(config).encode(), timeout=10)
+        assert "error" not in json.loads(answer.data)
+        acknowledged: set[str] = set()
+        for turn in range(2):
+            name = await leader(js, "S")
+            sent = [asyncio.create_task(batch(connection, f"{turn}-{number}")) for number in range(40)]
+            await until(lambda sent=sent: sum(one.done() for one in sent) >= 5, EVENTUAL_SECONDS)  # type: ignore[misc]
+            mesh[name].kill()
+            acknowledged.update(filter(None, await asyncio.gather(*sent)))
+            mesh[name].launch()
+        info = await whole(js, "S")
+        found = [body.decode().split() for body in await contents(js, "S", info)]
+        stored = [found[at : at + SIZE] for at in range(0, len(found), SIZE)]
+        assert all(one == [[one[0][0], str(n)] for n in range(1, SIZE + 1)] for one in stored)
+        assert acknowledged <= {one[0][0] for one in stored}
+
+    run(mesh, body)
+
+
+async def batch(connection: Client, name: str) -> str:
+    """Send an atomic batch of `SIZE` messages; return its name if it was acknowledged, else ""."""
+    answer = b""
+    for place in range(1, SIZE + 1):
+        headers = {"Nats-Batch-Id": name, "Nats-Batch-Sequence": str(place)}
+        if place == SIZE:
+            headers["Nats-Batch-Commit"] = "1"
+        try:
+            message = await connection.request("s.b", f"{name} {place}".encode(), 2, headers=headers)
+        except FAULTS:
+            return ""
+        answer = message.data
+    return name if json.loads(answer or b"{}").get("count") == SIZE else ""
 
 
 async def _more(publisher: Publisher, count: int) -> None:

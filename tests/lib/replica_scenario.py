@@ -31,6 +31,7 @@ def config(rng: Random) -> dict[str, Any]:
         "allow_rollup_hdrs": rng.random() < 0.7,
         "allow_msg_ttl": rng.random() < 0.6,
         "max_msg_size": rng.choice([-1, -1, 120]),
+        "allow_atomic": True,
         "first_seq": rng.choice([0, 0, 0, 50]),
     }
     if chosen["max_age"]:
@@ -137,6 +138,24 @@ class Play:
         self.leader.replica.proposals.receive_batch(list(run))
         if self.alone is not None:
             self.alone.stream.ingest.receive_batch(list(run))
+
+    def publish_batch(self) -> None:
+        rng, last, count = self.rng, self.leader.stream.store.last_seq, self.rng.choice([1, 2, 2, 4])
+        self.published += 1
+        run: list[tuple[bytes, bytes, int, int, Any]] = []
+        for place in range(1, count + 1):
+            block, body = header(rng, last), b"%d" % rng.randrange(1000)
+            if self.leader.stream.config.allow_msg_counter:
+                block, body = headers.encode({"Nats-Incr": str(rng.randint(-9, 99))}), b""
+            block = headers.add(
+                headers.add(block, b"Nats-Batch-Id", b"b"), b"Nats-Batch-Sequence", b"%d" % place
+            )
+            reply = b"ack.%d" % self.published if place == count else b""
+            subject, size = rng.choice(SUBJECTS).encode(), len(block) + len(body)
+            run.append((subject, reply, len(block), size, block + body + b"\r\n"))
+        self.leader.replica.proposals.receive_whole(list(run))
+        if self.alone is not None:
+            self.alone.stream.ingest.receive_whole(list(run))
 
     def delete(self) -> None:
         stream = self.leader.stream
@@ -252,6 +271,7 @@ class Play:
         self.rng.choices(
             [
                 self.publish,
+                self.publish_batch,
                 self.delete,
                 self.purge,
                 self.configure,
@@ -260,7 +280,7 @@ class Play:
                 lambda: self.tick(self.rng.choice([1, SECOND // 10, SECOND, 3 * SECOND])),
                 self.arrive,
             ],
-            [12, 2, 1, 1, 2, 6, 4, 0 if self.alone is not None else 3],
+            [12, 3, 2, 1, 1, 2, 6, 4, 0 if self.alone is not None else 3],
         )[0]()
 
     # --- followers

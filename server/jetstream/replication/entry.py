@@ -43,6 +43,13 @@ class Publishes(NamedTuple):
     run: list[Publish]
 
 
+class PublishBatch(NamedTuple):
+    """Store all messages of an atomic batch or none, as `Ingest.receive_whole` does."""
+
+    time: int
+    run: list[Publish]
+
+
 class DeleteMsg(NamedTuple):
     """Remove one message.
 
@@ -151,6 +158,7 @@ class ResetStream(NamedTuple):
 
 Entry = (
     Publishes
+    | PublishBatch
     | DeleteMsg
     | Purge
     | Expire
@@ -258,11 +266,11 @@ def _raw(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def _write_publishes(entry: Publishes) -> list[bytes]:
+def _write_publishes(entry: Publishes | PublishBatch) -> list[bytes]:
     return [encode_publishes(entry.time, entry.run)[_HEAD.size :]]
 
 
-def _read_publishes(data: bytes, time: int) -> Publishes:
+def _read_publishes(data: bytes) -> list[Publish]:
     (count,) = _COUNT.unpack_from(data, _HEAD.size)
     at = _HEAD.size + _COUNT.size
     table = array("I")
@@ -286,7 +294,7 @@ def _read_publishes(data: bytes, time: int) -> Publishes:
         at = end
     if at != len(data):
         raise StreamEntryError("an entry has another length than it says")
-    return Publishes(time, run)
+    return run
 
 
 def _read_delete(data: bytes, time: int) -> DeleteMsg:
@@ -385,6 +393,7 @@ _KINDS: dict[type[Any], int] = {
     Skip: 11,
     ForgetSource: 12,
     ResetStream: 13,
+    PublishBatch: 14,
 }
 _WRITERS: dict[int, Callable[[Any], list[bytes]]] = {
     1: _write_publishes,
@@ -408,9 +417,10 @@ _WRITERS: dict[int, Callable[[Any], list[bytes]]] = {
     11: lambda entry: [_SEQUENCE.pack(entry.last)],
     12: lambda entry: [_raw(entry.source)],
     13: lambda entry: [entry.config],
+    14: _write_publishes,
 }
 _READERS: dict[int, Callable[[bytes, int], Entry]] = {
-    1: _read_publishes,
+    1: lambda data, time: Publishes(time, _read_publishes(data)),
     2: _read_delete,
     3: _read_purge,
     4: _read_expire,
@@ -423,4 +433,5 @@ _READERS: dict[int, Callable[[bytes, int], Entry]] = {
     11: _read_skip,
     12: lambda data, time: ForgetSource(time, _Cursor(data).rest().decode("utf-8", "surrogateescape")),
     13: lambda data, time: ResetStream(time, _Cursor(data).rest()),
+    14: lambda data, time: PublishBatch(time, _read_publishes(data)),
 }

@@ -73,6 +73,10 @@ class EntryApplier:
             start = end
         return None
 
+    def _publish_batch(self, entry: entries.PublishBatch) -> Outcome:
+        self._stream.ingest.receive_whole(entry.run)
+        return None
+
     def _rests(self, run: list[Publish]) -> list[int]:
         """Return where to pause: after every RUN publishes, and after each that may remove much."""
         ends = [*range(entries.RUN, len(run), entries.RUN), len(run)]
@@ -163,6 +167,7 @@ def _whole(
 
 _APPLY: dict[type[Any], Callable[[EntryApplier, Any], Steps[Outcome]]] = {
     entries.Publishes: EntryApplier._publishes,
+    entries.PublishBatch: _whole(EntryApplier._publish_batch),
     entries.DeleteMsg: _whole(EntryApplier._delete),
     entries.Purge: EntryApplier._purge,
     entries.Expire: EntryApplier._expiry,

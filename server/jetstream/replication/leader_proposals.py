@@ -1,4 +1,4 @@
-"""LeaderProposals: what a stream's leader proposes: publishes, requests, expiry, changes of consumers.
+"""LeaderProposals: what a stream's leader proposes: publishes, batches, requests, expiry, consumers' changes.
 
 Promises: publishes that arrive in one turn of the loop are proposed together, in their order. When too much
 is under way they are refused with an error. An outcome is reported once.
@@ -10,12 +10,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from ....protocol.errors import api_error
+from ..streams.batch_headers import IN_HEADER
 from . import entry as entries
 from .entry import Outcome
 
 if TYPE_CHECKING:
     from ...accounts.subscription import Message, Publish
     from ..consumers.core import Consumer
+    from ..streams.atomic_batches import AtomicBatches
     from ..streams.context import StreamContext
     from .stream import ReplicatedStream
 
@@ -44,6 +46,7 @@ class LeaderProposals:
     def __init__(self, log: ReplicaLog, context: StreamContext, unused: Callable[[Consumer], None]) -> None:
         """unused: is called with a consumer that ended by itself."""
         self.outcomes: dict[int, Outcome] = {}
+        self.batches: AtomicBatches | None = None
         self._log = log
         self._executor = context.host.executor
         self._limits = context.limits
@@ -59,9 +62,32 @@ class LeaderProposals:
     def _propose(self, run: list[Publish]) -> None:
         if self.stream.ack_queue.error is None:
             run = self._with_room(run) if not self._log.full else self._refuse_all(run)
+            if run and self.batches is not None:
+                run = self._without_batches(run, self.batches)
             if run:
-                data = entries.encode_publishes(self.stream.time.next(), run)
-                self._log.propose([data], _nothing)
+                self._order_publishes(run)
+
+    def _order_publishes(self, run: list[Publish]) -> None:
+        data = entries.encode_publishes(self.stream.time.next(), run)
+        self._log.propose([data], _nothing)
+
+    def _without_batches(self, run: list[Publish], batches: AtomicBatches) -> list[Publish]:
+        """Pass the messages of atomic batches on, each after what came before it; return what is left."""
+        rest: list[Publish] = []
+        for publish in run:
+            if not (publish[2] and IN_HEADER in publish[4]):
+                rest.append(publish)
+                continue
+            if rest:
+                self._order_publishes(rest)
+                rest = []
+            batches.receive(publish)
+        return rest
+
+    def receive_whole(self, run: list[Publish]) -> None:
+        """Propose an atomic batch as one entry."""
+        data = entries.encode(entries.PublishBatch(self.stream.time.next(), run))
+        self._log.propose([data], _nothing)
 
     def _with_room(self, run: list[Publish]) -> list[Publish]:
         config = self.stream.config

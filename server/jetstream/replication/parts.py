@@ -13,6 +13,7 @@ from ....store.errors import StoreError
 from ..quota import Quota
 from ..streams.context import StreamContext, StreamDeps
 from ..streams.output import AccountOutput
+from ..streams.parts import PublishReceiver
 from ..streams.stream_consumers import StreamConsumers
 from . import entry as entries
 from .ack_queue import AppliedAckQueue
@@ -27,14 +28,13 @@ if TYPE_CHECKING:
     from ....protocol.errors import ApiError
     from ....store.stream import StreamStore
     from ...accounts.account import HeadedAnswer
-    from ...accounts.subscription import Message, Publish
     from ..consumers.core import Consumer
     from ..streams.commit import Answer
     from ..streams.contents import StreamContents
     from ..streams.ingest import Ingest
     from ..streams.origin_storage import CommittedStream
     from ..streams.output import StreamOutput
-    from ..streams.parts import CommitEvents, PublishReceiver
+    from ..streams.parts import CommitEvents
     from ..streams.removal import MessageRemoval
     from ..streams.served_consumers import ServedConsumers
 
@@ -55,14 +55,8 @@ class CountingQuota(Quota):
         return None
 
 
-class StreamProposer(Protocol):
-    """Takes what a leader wants to have agreed on."""
-
-    def receive_batch(self, run: list[Publish]) -> None:
-        """Propose publishes that came together."""
-
-    def receive(self, message: Message) -> None:
-        """Propose one publish."""
+class StreamProposer(PublishReceiver, Protocol):
+    """Takes what a leader wants to have agreed on; it proposes the publishes that it receives."""
 
     def propose_expiry(self, what: int) -> None:
         """Propose the removal of expired messages: AGE or LIFETIMES."""

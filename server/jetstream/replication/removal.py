@@ -57,17 +57,20 @@ class EntryRemoval(MessageRemoval):
         """Have the steps done with this entry; `done` gets the number that they return, or their error."""
         self._due.append((steps, done))
 
-    def roll_up(self, subject: str, sequence: int) -> list[Answer] | None:
+    def roll_up(self, rollups: list[tuple[str, int]]) -> list[Answer] | None:
         """Roll up as `MessageRemoval` does, but at once if at most AT_ONCE messages can go.
 
         Which way is taken depends only on what is stored, so that all replicas take the same one.
         """
-        store = self._contents.store
-        literal = subject and is_literal(subject)
-        if (store.subject_count(subject) if literal else store.messages) > AT_ONCE:
-            return super().roll_up(subject, sequence)
-        at_once(self.purging(subject=subject, up_to=sequence))
+        if sum(self._most(subject) for subject, _ in rollups) > AT_ONCE:
+            return super().roll_up(rollups)
+        at_once(self._rolling_up(rollups))
         return None
+
+    def _most(self, subject: str) -> int:
+        """Return how many messages a rollup of the subject can remove; "" for the whole stream."""
+        store = self._contents.store
+        return store.subject_count(subject) if subject and is_literal(subject) else store.messages
 
     def finishing(self) -> Steps[None]:
         """Run everything that is due. Raises StoreError, OSError: this replica would be different."""

@@ -87,6 +87,7 @@ class ReplicatedStream(Stream[Consumer]):
     def follow(self) -> None:
         """Stop serving the stream, as another replica leads."""
         self.time.leading = False
+        self.end_batches()
         self._listen()
         for consumer in list(self.consumers.values()):
             consumer.retire()

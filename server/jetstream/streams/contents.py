@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ....protocol import headers
 from ....store.errors import StoreError
 from ...slices import Steps, at_once
+from .batch_headers import ID as BATCH_ID
+from .batch_headers import is_unfinished, place_of
 from .dedupe import HEADER as MSG_ID
 from .dedupe import DedupeWindow
 from .limits import StreamLimits
@@ -107,6 +109,8 @@ class StreamContents:
 
         offsets: what `SourceOffsets.to_json` returned when they were saved. Blocks.
         """
+        if self.config.allow_atomic:
+            self._drop_unfinished_batch()
         if self.config.sources:
             self.source_offsets.load(offsets)
         store = self.store
@@ -120,6 +124,24 @@ class StreamContents:
         if self.expiry.active:
             at_once(self._reading_back(store.first_seq, self.expiry.load))
         self.limits.inspect()
+
+    def _drop_unfinished_batch(self) -> None:
+        """Remove the messages of a batch whose end a crash kept from the disk: nobody was told of it.
+
+        The end is missing if the last sequence has a message that does not end its batch. If there is no such
+        message, it was on the disk once, and was removed or damaged.
+        """
+        store = self.store
+        message = store.last(">") if store.messages else None
+        if message is None or message.seq != store.last_seq or not is_unfinished(message.header):
+            return
+        identifier = headers.get(message.header, BATCH_ID)
+        first = max(message.seq - place_of(message.header) + 1, store.first_seq)
+        for sequence in range(message.seq, first - 1, -1):
+            with suppress(StoreError):
+                if headers.get(store.get(sequence).header, BATCH_ID) != identifier:
+                    return
+                store.remove(sequence)
 
     def _reading_back(self, sequence: int, load: Callable[[StoredMessage], None]) -> Steps[None]:
         """Call `load` with each message that has a header, from `sequence` on; skip damaged ones."""

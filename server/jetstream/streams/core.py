@@ -20,6 +20,7 @@ from ....protocol.identifier import name_hash
 from ....protocol.timestamp import format_rfc3339
 from ....store.stream import StreamStore
 from ...slices import Steps, at_once
+from .atomic_batches import AtomicBatches
 from .compactor import Compactor
 from .contents import StreamContents
 from .context import StreamContext
@@ -49,14 +50,11 @@ class _IngestEvents:
     def __init__(self, output: StreamOutput, removal: MessageRemoval) -> None:
         self.send_each = output.send_each
         self.store_failed = output.store_failed
-        self._roll_up = removal.roll_up
+        self._removal = removal
 
-    def roll_up(self, rollup: bytes, subject: str, sequence: int) -> list[Answer] | None:
-        """Let the message just stored as `sequence` replace those before it; see `MessageRemoval.roll_up`.
-
-        rollup: b"sub" for its subject, b"all" for the whole stream, b"" for none.
-        """
-        return self._roll_up(subject if rollup == b"sub" else "", sequence) if rollup else None
+    def roll_up(self, rollups: list[tuple[str, int]]) -> list[Answer] | None:
+        """Let messages just stored replace those before them; see `MessageRemoval.roll_up`."""
+        return self._removal.roll_up(rollups)
 
 
 class Stream(Generic[C]):
@@ -103,7 +101,10 @@ class Stream(Generic[C]):
         self.stopped = self.deleting = False
         self.compacts = config.storage == "file"
         self.ack_queue = parts.ack_queue(store, self)
-        self.compactor = Compactor(store, self.clock, self.host.executor, self._compaction_failed)
+        warn, gone_wrong = self.host.log.warning, f"No space given back by '{self.label}'"
+        self.compactor = Compactor(
+            store, self.clock, self.host.executor, lambda error: warn(f"{gone_wrong}: {error}")
+        )
         self.source_offsets = SourceOffsets(store, self.clock, self._save_offsets)
         self.contents = contents = StreamContents(
             config,
@@ -121,7 +122,8 @@ class Stream(Generic[C]):
         self.removal = parts.removal(contents, self.consumers, self.removed)
         self.ingest = Ingest(contents, _IngestEvents(output, self.removal), domain=self.domain)
         self.origin_target = parts.origin_target(contents, self.ingest, self.removal, self)
-        receiver = parts.receiver(self.ingest)
+        self._receiver = receiver = parts.receiver(self.ingest)
+        self._allow_batches()
         self.subscriptions = StreamSubscriptions(self.account, receiver.receive, receiver.receive_batch)
         self.direct_get = DirectGet(config, store, self.account, self.host, output)
 
@@ -234,9 +236,32 @@ class Stream(Generic[C]):
         self.contents.end_usage()
         self.removal.release(self.store.release())
 
+    def _allow_batches(self) -> None:
+        """Begin or end to gather atomic batches, as the configuration says."""
+        batches, receiver = self._receiver.batches, self._receiver
+        if not self.config.allow_atomic:
+            self.end_batches()
+            receiver.batches = None
+        elif batches is None:
+            send, refusal = self.output.send_each, self.ingest.refusal
+            receiver.batches = AtomicBatches(
+                self.contents,
+                self.account,
+                self.host,
+                lambda reply, body: send([(reply, body)]),
+                refusal,
+                receiver.receive_whole,
+            )
+
+    def end_batches(self) -> None:
+        """Forget the atomic batches that are not committed."""
+        if self._receiver.batches is not None:
+            self._receiver.batches.clear()
+
     def _silence(self) -> None:
         self.stopped = self.removal.stopped = True
         at_once(self.silencing())
+        self.end_batches()
         self.direct_get.stop()
         if self.sourcing is not None:
             self.sourcing.stop()
@@ -263,8 +288,8 @@ class Stream(Generic[C]):
         self.output.log_failure(f"can not be written: {error}")
         return self.ingest.refusal(api_error("JSStreamStoreFailedF", err=f"stream store failed: {error}"))
 
-    def _compaction_failed(self, error: BaseException) -> None:
-        self.host.log.warning(f"No space given back by '{self.label}': {error}")
+    def _save_offsets(self) -> None:
+        self.origin_target.save_offsets()
 
     def removed(self, sequence: int, subject: str) -> None:
         """Take note that a message left the store, and tell the consumers that may wait for it."""
@@ -286,9 +311,6 @@ class Stream(Generic[C]):
             self.host.log.warning(f"No delete marker for {subject!r} in '{self.name}': {error.description}")
         self.ack_queue.wake()
 
-    def _save_offsets(self) -> None:
-        self.origin_target.save_offsets()
-
     # --- changes
 
     def apply(self, config: StreamConfig) -> None:
@@ -299,6 +321,7 @@ class Stream(Generic[C]):
         """Do what `apply` does, in steps. A stream that stops meanwhile is left as it is."""
         old, self.config = self.config, config
         self.ingest.configure(config)
+        self._allow_batches()
         yield from self.contents.configuring(config)
         yield from self.subscriptions.changing(self._wanted())
         if self.stopped or self.config is not config:

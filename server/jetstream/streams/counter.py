@@ -67,15 +67,30 @@ def check(header: bytes, body: bytes) -> None:
         raise api_error("JSMessageIncrInvalidErr")
 
 
-def counted(store: StreamStore, subject: str, header: bytes, body: bytes) -> tuple[bytes, bytes]:
+def stored(store: StreamStore, subject: str) -> tuple[bytes, bytes] | None:
+    """Return the header and the body of a counter's last message, None if it has none. Raises ApiError."""
+    sequence = store.subject_last(subject)
+    if not sequence:
+        return None
+    try:
+        message = store.get(sequence)
+    except StoreError:
+        raise api_error("JSMessageCounterBrokenErr") from None
+    return message.header, message.body
+
+
+def counted(
+    previous: tuple[bytes, bytes] | None, subject: str, header: bytes, body: bytes
+) -> tuple[bytes, bytes]:
     """Return the header and the body to store: with the new total. Raises ApiError.
 
+    previous: the header and the body of the counter's last message, None if it has none.
     header, body: of the publish, or of a copy if it has `Nats-Stream-Source`.
     """
     added = increment(header)
     if added is None:
         raise api_error("JSMessageIncrMissingErr")
-    total, sources = _last(store, subject)
+    total, sources = _read(previous)
     source = headers.get(header, SOURCE)
     if source:
         fields = source.decode("utf-8", "surrogateescape").split(" ")
@@ -100,17 +115,13 @@ def value_of(body: bytes) -> Decimal:
         raise api_error("JSMessageCounterBrokenErr") from None
 
 
-def _last(store: StreamStore, subject: str) -> tuple[Decimal, Sources]:
-    """Return the last total of a subject, and what its sources had. Raises ApiError."""
-    sequence = store.subject_last(subject)
-    if not sequence:
+def _read(previous: tuple[bytes, bytes] | None) -> tuple[Decimal, Sources]:
+    """Return the last total of a counter, and what its sources had. Raises ApiError."""
+    if previous is None:
         return Decimal(0), {}
-    try:
-        message = store.get(sequence)
-    except StoreError:
-        raise api_error("JSMessageCounterBrokenErr") from None
-    kept = headers.get(message.header, SOURCES) if message.header else None
-    return value_of(message.body), _sources(kept) if kept else {}
+    header, body = previous
+    kept = headers.get(header, SOURCES) if header else None
+    return value_of(body), _sources(kept) if kept else {}
 
 
 def _sources(value: bytes) -> Sources:

@@ -20,7 +20,10 @@ from ....protocol.errors import ApiError, api_error
 from ....protocol.subject import is_literal
 from ....protocol.timestamp import format_rfc3339
 from ....protocol.transform import SubjectTransform
-from .counter import counted
+from .batch_check import MAX_RECORD, BatchCheck
+from .batch_headers import ID as BATCH_ID
+from .batch_headers import IN_HEADER
+from .counter import counted, stored
 from .dedupe import HEADER as MSG_ID
 from .publish_headers import PublishHeaders, validate
 
@@ -29,10 +32,11 @@ if TYPE_CHECKING:
 
     from ....protocol.api.stream import StreamConfig
     from ...accounts.subscription import Message, Publish
+    from .atomic_batches import AtomicBatches
+    from .batch_check import Judged
     from .commit import Answer
     from .contents import StreamContents
 
-MAX_RECORD = 32 * 1024 * 1024  # bytes of headers and body in file storage
 UNLIMITED = 1 << 62  # bytes; stands for no limit
 
 Checked = tuple[str, bytes, bytes]  # subject, header, body of a message that passed all checks
@@ -55,8 +59,8 @@ class IngestEvents(Protocol):
     def store_failed(self, error: Exception) -> None:
         """Log that a valid message could not be stored."""
 
-    def roll_up(self, rollup: bytes, subject: str, sequence: int) -> list[Answer] | None:
-        """Let the message just stored replace those before it; see `MessageRemoval.roll_up`."""
+    def roll_up(self, rollups: list[tuple[str, int]]) -> list[Answer] | None:
+        """Let messages just stored replace those before them; see `MessageRemoval.roll_up`."""
 
 
 def refusal_answer(stream: str, error: Exception, failed: Callable[[Exception], None]) -> bytes:
@@ -74,6 +78,7 @@ class Ingest:
     """The publish path of one stream.
 
     domain: the JetStream domain named in the answers, "" for none.
+    batches: gathers atomic batches, if the stream is on this server alone and allows them.
     """
 
     def __init__(self, contents: StreamContents, events: IngestEvents, *, domain: str) -> None:
@@ -88,6 +93,7 @@ class Ingest:
         self._expiry = contents.expiry
         self._retention = contents.retention
         self._quota = contents.deps.quota
+        self.batches: AtomicBatches | None = None
         self._rolling: list[Answer] | None = None  # where answers wait for the last message's roll-up
         self._more = b""  # what the answer to the last message says after the sequence
         self.configure(contents.config)
@@ -181,6 +187,11 @@ class Ingest:
 
     def _accept(self, subject: str, reply: bytes, header: bytes, body: bytes) -> None:
         ack_queue = self._ack_queue
+        if self.batches is not None and IN_HEADER in header:
+            size = len(header) + len(body)
+            name = subject.encode("utf-8", "surrogateescape")
+            self.batches.receive((name, reply, len(header), size, header + body + b"\r\n"))
+            return
         try:
             sequence = self.store(subject, header, body)
         except Duplicate as duplicate:
@@ -199,6 +210,71 @@ class Ingest:
         if ack_queue.idle:
             ack_queue.wake()
 
+    def receive_whole(self, run: list[Publish]) -> None:
+        """Store all messages of an atomic batch or none, and see that the last one is answered."""
+        reply = run[-1][1] if self._acks else b""
+        try:
+            sequence = self._store_whole(self._judge(run))
+        except Exception as error:  # as in `_accept`
+            if reply:
+                self._events.send_each([(reply, self.refusal(error))])
+            return
+        if reply:
+            last = run[-1][4][: run[-1][2]]
+            identifier = (headers.get(last, BATCH_ID) or b"").decode("utf-8", "surrogateescape")
+            more = b',"batch":%b,"count":%d' % (json.dumps(identifier).encode(), len(run))
+            answers = self._ack_queue.answers if self._rolling is None else self._rolling
+            answers.append((reply, b"%b%d%b}" % (self._ack, sequence, more)))
+        if self._ack_queue.idle:
+            self._ack_queue.wake()
+
+    def _judge(self, run: list[Publish]) -> list[Judged]:
+        """Return the messages of a batch as they will be stored. Raises ApiError."""
+        if self._sealed:
+            raise api_error("JSStreamSealedErr")
+        self._check_store()
+        check, judged = BatchCheck(self._contents, self._most, self._now()), []
+        for name, _, header_size, _, tail in run:
+            subject = name.decode("utf-8", "surrogateescape")
+            if self._transform is not None:
+                subject = self._transform.apply(subject) or subject
+            judged.append(check.judge(subject, tail[:header_size], tail[header_size:-2]))
+        size_of = self._store.size_of
+        size = sum(size_of(one.subject, len(one.headers.header), len(one.body)) for one in judged)
+        if self._quota.guarded and (refusal := self._quota.refusal(size)) is not None:
+            raise refusal
+        return judged
+
+    def _store_whole(self, batch: list[Judged]) -> int:
+        """Store a batch; return its last sequence. What it replaces is removed after all of it is stored."""
+        store, limits, now = self._store, self._limits, self._now()
+        previous = {one.subject: store.subject_last(one.subject) for one in batch}
+        first = store.append_batch([(one.subject, one.headers.header, one.body) for one in batch], now)
+        rollups = []
+        for sequence, (subject, publish_headers, body) in enumerate(batch, first):
+            if self._republish is not None:
+                self._send_again(subject, publish_headers.header, body, sequence, now, previous[subject])
+                previous[subject] = sequence
+            if publish_headers.identifier:
+                self._dedupe.remember(publish_headers.identifier, sequence, now)
+            if publish_headers.ttl:
+                self._expiry.stored(sequence, publish_headers.header, now)
+            if publish_headers.rollup:
+                rollups.append((subject if publish_headers.rollup == b"sub" else "", sequence))
+        self._dedupe.last_id = batch[-1].headers.identifier
+        self._rolling = self._events.roll_up(rollups) if rollups else None
+        if self._retention.by_interest:
+            for sequence, one in enumerate(batch, first):
+                self._retention.drop_unheard(sequence, one.subject)
+        if limits.active and self._rolling is None:
+            for subject in previous:
+                limits.enforce(subject)
+        if limits.ages:
+            limits.stored()
+        if self._quota.guarded:
+            self._contents.update_usage()
+        return first + len(batch) - 1
+
     def refusal(self, error: Exception) -> bytes:
         """Return the error answer for a publisher. An error that is no ApiError is the stream's failure."""
         return refusal_answer(self._contents.name, error, self._events.store_failed)
@@ -216,9 +292,7 @@ class Ingest:
             raise api_error("JSStreamSealedErr")
         if size > self._most:
             raise self._too_large(size)
-        ack_queue = self._ack_queue
-        if ack_queue.error is not None:
-            raise api_error("JSStreamStoreFailedF", err=f"stream store failed: {ack_queue.error}")
+        self._check_store()
         store = self._store
         now = self._now()
         publish_headers: PublishHeaders | None = None
@@ -253,9 +327,14 @@ class Ingest:
             self._contents.update_usage()
         return sequence
 
+    def _check_store(self) -> None:
+        error = self._ack_queue.error
+        if error is not None:
+            raise api_error("JSStreamStoreFailedF", err=f"stream store failed: {error}")
+
     def _count(self, subject: str, header: bytes, body: bytes) -> tuple[bytes, bytes]:
         """Return the header and the body with the counter's new total. Raises ApiError."""
-        header, body = counted(self._store, subject, header, body)
+        header, body = counted(stored(self._store, subject), subject, header, body)
         if len(header) + len(body) > self._most:
             raise self._too_large(len(header) + len(body))
         self._more = b"," + body[1:-1]
@@ -278,8 +357,7 @@ class Ingest:
 
     def store_mirrored(self, sequence: int, subject: str, header: bytes, body: bytes, time: int) -> None:
         """Store a mirrored message under its origin's sequence and time (ns). Raises ApiError."""
-        if self._ack_queue.error is not None:
-            raise api_error("JSStreamStoreFailedF", err=f"stream store failed: {self._ack_queue.error}")
+        self._check_store()
         refusal = self._quota.refusal(self._store.size_of(subject, len(header), len(body)))
         if refusal is not None:
             raise refusal
@@ -323,8 +401,14 @@ class Ingest:
             if publish_headers.identifier:
                 self._dedupe.last_id = publish_headers.identifier
                 self._dedupe.remember(publish_headers.identifier, sequence, now)
-            self._rolling = self._events.roll_up(publish_headers.rollup, subject, sequence)
+            self._roll_up(publish_headers, subject, sequence)
         return sequence
+
+    def _roll_up(self, publish_headers: PublishHeaders, subject: str, sequence: int) -> None:
+        if publish_headers.rollup:
+            self._rolling = self._events.roll_up(
+                [(subject if publish_headers.rollup == b"sub" else "", sequence)]
+            )
 
     def _note(self, publish_headers: PublishHeaders, subject: str, sequence: int, now: int) -> None:
         self._dedupe.last_id = publish_headers.identifier
@@ -332,8 +416,7 @@ class Ingest:
             self._dedupe.remember(publish_headers.identifier, sequence, now)
         if publish_headers.ttl:
             self._expiry.stored(sequence, publish_headers.header, now)
-        if publish_headers.rollup:
-            self._rolling = self._events.roll_up(publish_headers.rollup, subject, sequence)
+        self._roll_up(publish_headers, subject, sequence)
 
     def _send_again(
         self, subject: str, header: bytes, body: bytes, sequence: int, time: int, previous: int

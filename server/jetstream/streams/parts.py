@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ....protocol.api.stream import StreamConfig
     from ....store.stream import StreamStore
     from ...accounts.subscription import Message, Publish
+    from .atomic_batches import AtomicBatches
     from .commit import StreamAckQueue
     from .contents import StreamContents
     from .context import StreamContext
@@ -39,13 +40,21 @@ class CommitEvents(Protocol):
 
 
 class PublishReceiver(Protocol):
-    """Gets the publishes to a stream's subjects."""
+    """Gets the publishes to a stream's subjects.
+
+    batches: gathers atomic batches; None if the stream does not allow them.
+    """
+
+    batches: AtomicBatches | None
 
     def receive(self, message: Message) -> None:
         """Take one publish."""
 
     def receive_batch(self, run: list[Publish]) -> None:
         """Take publishes that came together."""
+
+    def receive_whole(self, run: list[Publish]) -> None:
+        """Take an atomic batch, in which each tail is only header, body and line end."""
 
 
 class StreamParts(Protocol):

@@ -53,10 +53,7 @@ def validate(
 
     sourced: whether the message comes from a source, so that most checks were made by its origin.
     """
-    if header.startswith(b"NATS/1.0 "):
-        header = VERSION + header[header.find(b"\r\n") + 2 :]
-        if header == headers.EMPTY:
-            header = b""
+    header = _without_status(header)
     special = header.count(b"\r\nNats-")
     if not special:
         return PublishHeaders(header)
@@ -72,13 +69,43 @@ def validate(
     if not sourced:
         _check_features(contents.config, header, body)
         _check_expected(contents, subject, header)
-        if get(header, SOURCE):
-            raise api_error("JSMessageSourceHdrNotAllowedErr")
+        check_source(header)
     publish_headers.identifier = get(header, b"Nats-Msg-Id") or b""
     publish_headers.expected_id = get(header, b"Nats-Expected-Last-Msg-Id") or None
     _read_rollup(contents, publish_headers, sourced=sourced)
-    _read_ttl(contents, publish_headers, sourced=sourced)
+    read_ttl(contents, publish_headers, sourced=sourced)
     return publish_headers
+
+
+def _without_status(header: bytes) -> bytes:
+    if not header.startswith(b"NATS/1.0 "):
+        return header
+    header = VERSION + header[header.find(b"\r\n") + 2 :]
+    return b"" if header == headers.EMPTY else header
+
+
+def plain_header(header: bytes) -> bytes:
+    """Return a header block as it is stored: without a status, and without who sent the request."""
+    return headers.remove(_without_status(header), (REQUEST_INFO,))
+
+
+def check_source(header: bytes) -> None:
+    """Raise ApiError if a client says that its message is a copy from a source."""
+    if headers.get(header, SOURCE):
+        raise api_error("JSMessageSourceHdrNotAllowedErr")
+
+
+def check_stream(contents: StreamContents, header: bytes) -> None:
+    """Raise ApiError if the publisher expects another stream."""
+    expected = headers.get(header, b"Nats-Expected-Stream")
+    if expected and expected != contents.name.encode():
+        raise api_error("JSStreamNotMatchErr")
+
+
+def refuse_ttl(config: StreamConfig, header: bytes) -> None:
+    """Raise ApiError if the message has a TTL, and the stream has none."""
+    if not config.allow_msg_ttl and headers.get(header, b"Nats-TTL") and _asks_for_ttl(header):
+        raise api_error("JSMessageTTLDisabledErr")
 
 
 def _check_features(config: StreamConfig, header: bytes, body: bytes) -> None:
@@ -100,7 +127,7 @@ def _check_features(config: StreamConfig, header: bytes, body: bytes) -> None:
         raise api_error("JSMessageSchedulesSchedulerInvalidErr")
 
 
-def _number(value: bytes | None) -> int | None:
+def read_number(value: bytes | None) -> int | None:
     """Read an expected sequence, None if there is none. What is no number becomes -1, which never matches."""
     if not value:
         return None
@@ -109,20 +136,17 @@ def _number(value: bytes | None) -> int | None:
 
 def _check_expected(contents: StreamContents, subject: str, header: bytes) -> None:
     get = headers.get
-    expected_stream = get(header, b"Nats-Expected-Stream")
-    if expected_stream and expected_stream != contents.name.encode():
-        raise api_error("JSStreamNotMatchErr")
-    if get(header, b"Nats-TTL") and not contents.config.allow_msg_ttl and _asks_for_ttl(header):
-        raise api_error("JSMessageTTLDisabledErr")
+    check_stream(contents, header)
+    refuse_ttl(contents.config, header)
     other = get(header, b"Nats-Expected-Last-Subject-Sequence-Subject")
-    expected = _number(get(header, b"Nats-Expected-Last-Subject-Sequence"))
+    expected = read_number(get(header, b"Nats-Expected-Last-Subject-Sequence"))
     if expected is not None:
-        last = _last_on(contents, other.decode("utf-8", "surrogateescape") if other else subject)
+        last = last_on(contents, other.decode("utf-8", "surrogateescape") if other else subject)
         if last != expected:
             raise api_error("JSStreamWrongLastSequenceErrF", seq=last)
     elif other:
         raise api_error("JSStreamExpectedLastSeqPerSubjectInvalid")
-    expected = _number(get(header, b"Nats-Expected-Last-Sequence"))
+    expected = read_number(get(header, b"Nats-Expected-Last-Sequence"))
     if expected is not None and expected != contents.store.last_seq:
         raise api_error("JSStreamWrongLastSequenceErrF", seq=contents.store.last_seq)
 
@@ -134,7 +158,8 @@ def _asks_for_ttl(header: bytes) -> bool:
         return False
 
 
-def _last_on(contents: StreamContents, subject: str) -> int:
+def last_on(contents: StreamContents, subject: str) -> int:
+    """Return the last sequence on a subject, which may have wildcards; 0 if there is none."""
     if "*" in subject or ">" in subject:
         message = contents.store.last(subject)
         return message.seq if message is not None else 0
@@ -156,7 +181,7 @@ def _read_rollup(contents: StreamContents, publish_headers: PublishHeaders, *, s
         publish_headers.rollup = rollup
 
 
-def _read_ttl(contents: StreamContents, publish_headers: PublishHeaders, *, sourced: bool) -> None:
+def read_ttl(contents: StreamContents, publish_headers: PublishHeaders, *, sourced: bool) -> None:
     """Read the TTL. An invalid one is refused after all other checks, even where TTLs are not allowed."""
     value = headers.get(publish_headers.header, b"Nats-TTL")
     if not value or (sourced and not contents.config.allow_msg_ttl):

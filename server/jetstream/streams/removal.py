@@ -124,13 +124,13 @@ class MessageRemoval:
             self._sweeps = False
         return gone
 
-    def roll_up(self, subject: str, sequence: int) -> list[Answer] | None:
-        """Remove what is before `sequence`, of `subject` only unless that is "": a rollup.
+    def roll_up(self, rollups: list[tuple[str, int]]) -> list[Answer] | None:
+        """Remove for each (subject, sequence) what is before it, of its subject only unless that is "".
 
         Returns None if that is done. Otherwise returns a list: the answers put into it are sent once the
         roll-up is done and durable.
         """
-        contents, steps = self._contents, paced(self.purging(subject=subject, up_to=sequence))
+        contents, steps = self._contents, paced(self._rolling_up(rollups))
         answers: list[Answer] = []
         under_way = True
 
@@ -145,10 +145,17 @@ class MessageRemoval:
                 contents.ack_queue.answers.extend(answers)
                 contents.ack_queue.wake()
             if contents.limits.active:
-                contents.limits.enforce(subject)
+                for subject, _ in rollups:
+                    contents.limits.enforce(subject)
 
         self.begin(steps, over)
         return answers if under_way else None
+
+    def _rolling_up(self, rollups: list[tuple[str, int]]) -> Steps[int]:
+        gone = 0
+        for subject, sequence in rollups:
+            gone += yield from self.purging(subject=subject, up_to=sequence)
+        return gone
 
     def purging(self, *, subject: str | None = None, up_to: int = 0, keep: int = 0) -> Steps[int]:
         """Purge in steps, notifying consumers and limits of each; see `StreamStore.purging`.

@@ -56,6 +56,11 @@ class InterestRetention:
         """Return whether no consumer selects the subject, however far each has read."""
         return not self._unreadable and not self._consumers.select(subject)
 
+    def drop_unheard(self, sequence: int, subject: str) -> None:
+        """Remove a message that was just stored, if no consumer selects its subject."""
+        if self.nobody_listens(subject) and self._store.remove(sequence) is not None:
+            self._removed(sequence, subject)
+
     def nobody_wants(self, sequence: int, subject: str) -> bool:
         """Return whether no consumer wants the message any more (under interest retention)."""
         return not self._unreadable and not self._consumers.want(sequence, subject)

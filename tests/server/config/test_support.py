@@ -31,7 +31,6 @@ def test_a_plain_configuration_is_served() -> None:
         ("feature_flags { js_ack_fc_v2: true }", "1:1: feature_flags: "),
         ("cluster { port: 6222\n pool_size: 3 }", "2:2: cluster.pool_size: "),
         ("cluster { port: 6222\n write_timeout: retry }", "2:2: cluster.write_timeout: "),
-        ("jetstream { limits { batch {\n max_msgs: 5 } } }", "1:22: jetstream.limits.batch: "),
         ("jetstream {\n meta_compact: 9 }", "2:2: jetstream.meta_compact: "),
         ("disable_sublist_cache: true", "1:1: no_sublist_cache: "),
         (

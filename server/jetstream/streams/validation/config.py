@@ -39,9 +39,8 @@ COMPRESSIONS = ("none", "s2")
 PERSIST_MODES = ("", "default", "async")
 
 # Features of the configuration that this server does not have. They are refused by name, as accepting one
-# would promise something (an atomic batch) that the server does not do.
+# would promise something (a schedule) that the server does not do.
 UNSUPPORTED = {
-    "allow_atomic": "atomic batch publish",
     "allow_msg_schedules": "message schedules",
     "allow_batched": "fast batch publish",
 }

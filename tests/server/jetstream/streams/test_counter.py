@@ -12,13 +12,13 @@ from lib.examples import seeds
 from lib.streams import JetStreamFixture
 from pyjs.protocol import headers
 from pyjs.protocol.errors import ApiError
-from pyjs.server.jetstream.streams.counter import counted
+from pyjs.server.jetstream.streams.counter import counted, stored
 from pyjs.store.memory import MemoryStream
 
 
-def stored(store: MemoryStream, subject: str, header: dict[str, str], body: bytes = b"") -> tuple[str, Any]:
+def count(store: MemoryStream, subject: str, header: dict[str, str], body: bytes = b"") -> tuple[str, Any]:
     """Count and store a message; return the total and what the sources had."""
-    block, total = counted(store, subject, headers.encode(header), body)
+    block, total = counted(stored(store, subject), subject, headers.encode(header), body)
     store.append(subject, block, total, 1)
     sources = headers.get(block, b"Nats-Counter-Sources")
     return json.loads(total)["val"], json.loads(sources) if sources else {}
@@ -34,12 +34,12 @@ def test_totals_are_those_of_whole_numbers(seed: int) -> None:
         number = rng.randint(-(10 ** rng.choice([1, 3, 200])), 10 ** rng.choice([1, 3, 200]))
         if rng.random() < 0.5:
             own[subject] = own.get(subject, 0) + number
-            total, _ = stored(store, subject, {"Nats-Incr": f"{number:+d}"})
+            total, _ = count(store, subject, {"Nats-Incr": f"{number:+d}"})
         else:
             origin = rng.choice(["X", "Y"])
             copied.setdefault(subject, {})[origin] = number
             source = {"Nats-Incr": "1", "Nats-Stream-Source": f"{origin} 1 > > in.{subject} id"}
-            total, sources = stored(store, subject, source, json.dumps({"val": str(number)}).encode())
+            total, sources = count(store, subject, source, json.dumps({"val": str(number)}).encode())
             assert sources[origin] == {f"in.{subject}": str(number)}
         assert total == str(own.get(subject, 0) + sum(copied.get(subject, {}).values()))
 
@@ -64,7 +64,7 @@ def test_what_is_no_total_is_never_added_to(body: bytes, sources: str) -> None:
     store = MemoryStream()
     store.append("s", headers.encode({"Nats-Counter-Sources": sources}) if sources else b"", body, 1)
     with pytest.raises(ApiError) as refusal:
-        counted(store, "s", headers.encode({"Nats-Incr": "1"}), b"")
+        counted(stored(store, "s"), "s", headers.encode({"Nats-Incr": "1"}), b"")
     assert refusal.value.err_code == 10172
 
 

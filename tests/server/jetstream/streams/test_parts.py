@@ -111,8 +111,8 @@ class Owner:
     def log_failure(self, text: str) -> None:
         self.failures.append(text)
 
-    def roll_up(self, rollup: bytes, subject: str, sequence: int) -> list[Answer] | None:
-        return self.removal.roll_up(subject if rollup == b"sub" else "", sequence) if rollup else None
+    def roll_up(self, rollups: list[tuple[str, int]]) -> list[Answer] | None:
+        return self.removal.roll_up(rollups)
 
     def send(self, subject: str, header: bytes, body: bytes, *, own: bool = False) -> None:
         raise AssertionError((subject, header, body, own))
