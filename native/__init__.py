@@ -20,6 +20,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from .acks import scan_acks
+from .copies import take_copies
 from .deliveries import deliver_publishes
 from .framing import frame_deliveries
 from .ingest import take_publishes
@@ -42,6 +43,7 @@ __all__ = [
     "keep_messages",
     "scan_acks",
     "scan_publishes",
+    "take_copies",
     "take_publishes",
 ]
 
@@ -61,6 +63,7 @@ if not TYPE_CHECKING and os.environ.get("PYJS_PURE", "") in {"", "0"}:
             keep_messages,
             scan_acks,
             scan_publishes,
+            take_copies,
             take_publishes,
         )
     except ModuleNotFoundError:  # no compiler when it was installed

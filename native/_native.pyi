@@ -18,13 +18,13 @@ def scan_acks(
     replies: list[tuple[int, bytes]],
 ) -> tuple[int, int, bytes, int]: ...
 def encode_messages(
-    messages: Sequence[tuple[str, bytes, bytes]], first: int, time: int, seed: int, offset: int
+    messages: Sequence[tuple[str, bytes, bytes]], seqs: array[int], times: array[int], seed: int, offset: int
 ) -> tuple[list[bytes], array[int], array[int], int]: ...
 def keep_messages(
     stored: dict[int, tuple[str, bytes, bytes, int]],
     messages: Sequence[tuple[str, bytes, bytes]],
-    first: int,
-    time: int,
+    seqs: array[int],
+    times: array[int],
 ) -> int: ...
 def decode_message(
     make: type[_Made], data: bytes, seed: int, sequence: int, subject: str
@@ -68,12 +68,24 @@ def take_publishes(
     ids: list[tuple[int, bytes, int]],
     answers: list[tuple[bytes, bytes]],
 ) -> tuple[int, bytes]: ...
+def take_copies(
+    messages: Sequence[tuple[int, str, bytes, bytes, int]],
+    originals: Sequence[str],
+    start: int,
+    most: int,
+    known: dict[bytes, int] | None,
+    label: tuple[bytes, bytes | None, bytes],
+    first: int,
+    time: int,
+    copies: list[tuple[str, bytes, bytes]],
+    ids: list[tuple[int, bytes, int]],
+) -> tuple[int, bytes, int]: ...
 def add_sequences(
     ids: dict[str, int],
     columns: list[Any],
     messages: Sequence[tuple[str, bytes, bytes]],
     start: int,
-    first: int,
+    seqs: array[int],
     numbers: array[int],
 ) -> int: ...
 def frame_deliveries(

@@ -795,6 +795,87 @@ def take_publishes(
     return place, last
 
 
+def take_copies(
+    messages not None,
+    originals not None,
+    Py_ssize_t start,
+    Py_ssize_t most,
+    dict known,
+    tuple label not None,
+    uint64_t first,
+    object time,
+    list copies not None,
+    list ids not None,
+):
+    cdef list batch = messages if isinstance(messages, list) else list(messages)
+    cdef list shown = originals if isinstance(originals, list) else list(originals)
+    cdef Py_ssize_t place = start, count = len(batch), id_at = 0, id_size = 0, digits, size, key_size = 0, kept
+    cdef uint64_t sequence = first, newest = 0
+    cdef bytes lead = label[0], between = label[1], end = label[2]
+    cdef bytes last = _EMPTY, header, body, identifier, labelled, encoded
+    cdef str key
+    cdef const char* text = NULL
+    cdef const char* block
+    cdef char* at
+    cdef char number[20]
+    cdef PyObject* found
+    cdef object message
+    cdef tuple parts
+    if between is not None and len(shown) < count:
+        raise ValueError("a message without its subject")
+    while place < count:
+        message = batch[place]
+        if not isinstance(message, tuple) or len(message) != 5:
+            raise TypeError("a message is a tuple of five")
+        parts = <tuple> message
+        header = parts[2]
+        body = parts[3]
+        if not _only_id(PyBytes_AS_STRING(header), PyBytes_GET_SIZE(header), &id_at, &id_size):
+            break
+        kept = PyBytes_GET_SIZE(header) - 2 if PyBytes_GET_SIZE(header) else 10
+        digits = _print(number, <uint64_t> parts[0])
+        size = kept + PyBytes_GET_SIZE(lead) + digits + PyBytes_GET_SIZE(end)
+        if between is not None:
+            key = shown[place]
+            if PyUnicode_IS_COMPACT_ASCII(key):
+                text = <const char*> PyUnicode_1BYTE_DATA(key)
+                key_size = PyUnicode_GET_LENGTH(key)
+            else:
+                encoded = PyUnicode_AsEncodedString(key, "utf-8", "surrogateescape")
+                text = PyBytes_AS_STRING(encoded)
+                key_size = PyBytes_GET_SIZE(encoded)
+            size += PyBytes_GET_SIZE(between) + key_size
+        if size > _MOST_HEADER or size + PyBytes_GET_SIZE(body) > most:
+            break
+        identifier = _EMPTY
+        if id_size:
+            identifier = PyBytes_FromStringAndSize(PyBytes_AS_STRING(header) + id_at, id_size)
+            if known is not None:
+                found = PyDict_GetItem(known, identifier)
+                if found != NULL and <object> found:
+                    place += 1
+                    continue
+                sequence_of = sequence
+                known[identifier] = sequence_of
+                ids.append((time, identifier, sequence_of))
+        labelled = PyBytes_FromStringAndSize(NULL, size)
+        at = PyBytes_AS_STRING(labelled)
+        block = PyBytes_AS_STRING(header) if PyBytes_GET_SIZE(header) else <char*> _VERSION_LINE
+        at = _add(at, block, kept)
+        at = _add(at, PyBytes_AS_STRING(lead), PyBytes_GET_SIZE(lead))
+        at = _add(at, number, digits)
+        if between is not None:
+            at = _add(at, PyBytes_AS_STRING(between), PyBytes_GET_SIZE(between))
+            at = _add(at, text, key_size)
+        at = _add(at, PyBytes_AS_STRING(end), PyBytes_GET_SIZE(end))
+        copies.append((parts[1], labelled, body))
+        last = identifier
+        newest = parts[0]
+        sequence += 1
+        place += 1
+    return place, last, newest
+
+
 cdef array.array _WIDE_COLUMN = _array("Q")
 
 cdef enum:
@@ -806,7 +887,7 @@ def add_sequences(
     list columns not None,
     messages not None,
     Py_ssize_t start,
-    uint64_t first,
+    array.array seqs not None,
     array.array numbers not None,
 ):
     cdef Py_ssize_t place = start, count = len(messages), size, taken = len(numbers)
@@ -815,8 +896,10 @@ def add_sequences(
     cdef list chunks
     cdef array.array chunk
     cdef tuple message
-    if numbers.typecode != "I":
-        raise TypeError("a column of type I is needed")
+    if numbers.typecode != "I" or seqs.typecode != "Q":
+        raise TypeError("columns of types I and Q are needed")
+    if len(seqs) < count:
+        raise ValueError("a message without a sequence")
     array.resize_smart(numbers, taken + count - start if count > start else taken)
     while place < count:
         message = messages[place]
@@ -831,10 +914,10 @@ def add_sequences(
         chunk = chunks[len(chunks) - 1]
         size = len(chunk)
         if size >= _CHUNK or chunk.typecode != "Q":
-            sequences.append(first + place)
+            sequences.append(seqs.data.as_ulonglongs[place])
         else:
             array.resize_smart(chunk, size + 1)
-            chunk.data.as_ulonglongs[size] = first + place
+            chunk.data.as_ulonglongs[size] = seqs.data.as_ulonglongs[place]
             sequences.count += 1
         numbers.data.as_uints[taken] = number
         taken += 1
@@ -1199,8 +1282,20 @@ cdef uint32_t _HAS_HEADER = 0x80000000
 cdef uint64_t _LONGEST = 0x7FFFFFFF
 
 
-def encode_messages(messages not None, uint64_t first, int64_t time, uint32_t seed, uint64_t offset):
-    cdef Py_ssize_t count = len(messages), row = 0, headed = 0, key_size, header_size, body_size
+cdef Py_ssize_t _check_columns(Py_ssize_t count, array.array seqs, array.array times) except -1:
+    """Return how many messages there are, if each has a sequence and a time."""
+    if seqs.typecode != "Q" or times.typecode != "q":
+        raise TypeError("columns of types Q and q are needed")
+    if len(seqs) != count or len(times) != count:
+        raise ValueError("columns of another length than the messages")
+    return count
+
+
+def encode_messages(
+    messages not None, array.array seqs not None, array.array times not None, uint32_t seed, uint64_t offset
+):
+    cdef Py_ssize_t count = _check_columns(len(messages), seqs, times)
+    cdef Py_ssize_t row = 0, headed = 0, key_size, header_size, body_size
     cdef list records = []
     cdef array.array offsets = array.clone(_COLUMN, count, zero=False)
     cdef array.array lengths = array.clone(_COLUMN, count, zero=False)
@@ -1233,8 +1328,8 @@ def encode_messages(messages not None, uint64_t first, int64_t time, uint32_t se
         _put(at + 6, key_size, 2)
         _put(at + 8, length, 4)
         _put(at + 12, header_size, 4)
-        _put(at + 16, first, 8)
-        _put(at + 24, <uint64_t> time, 8)
+        _put(at + 16, seqs.data.as_ulonglongs[row], 8)
+        _put(at + 24, <uint64_t> times.data.as_longlongs[row], 8)
         memcpy(at + _FIXED, text, key_size)
         memcpy(at + _FIXED + key_size, PyBytes_AS_STRING(header), header_size)
         memcpy(at + _FIXED + key_size + header_size, PyBytes_AS_STRING(body), body_size)
@@ -1245,7 +1340,6 @@ def encode_messages(messages not None, uint64_t first, int64_t time, uint32_t se
         headed += header_size > 0
         row += 1
         offset += length
-        first += 1
     return records, offsets, lengths, headed
 
 
@@ -1338,8 +1432,10 @@ def decode_messages(
     return messages
 
 
-def keep_messages(dict stored not None, messages not None, uint64_t first, object time):
-    cdef Py_ssize_t size = 0
+def keep_messages(
+    dict stored not None, messages not None, array.array seqs not None, array.array times not None
+):
+    cdef Py_ssize_t count = _check_columns(len(messages), seqs, times), size = 0, row = 0
     cdef tuple message
     cdef str subject
     cdef bytes header, body
@@ -1347,11 +1443,14 @@ def keep_messages(dict stored not None, messages not None, uint64_t first, objec
         subject = message[0]
         header = message[1]
         body = message[2]
-        stored[first] = (subject, header, body, time)
+        if row >= count:
+            raise ValueError("columns of another length than the messages")
+        sequence = seqs.data.as_ulonglongs[row]
+        stored[sequence] = (subject, header, body, times.data.as_longlongs[row])
         if PyUnicode_IS_COMPACT_ASCII(subject):
             size += PyUnicode_GET_LENGTH(subject)
         else:
             size += len(PyUnicode_AsEncodedString(subject, "utf-8", "surrogateescape"))
         size += PyBytes_GET_SIZE(header) + PyBytes_GET_SIZE(body)
-        first += 1
+        row += 1
     return size

@@ -43,7 +43,7 @@ def take_publishes(
         at = len(tail) - 2 - size
         body_at = at + header_size
         header = tail[at:body_at]
-        identifier = _identifier(header)
+        identifier = only_id(header)
         if size > most or identifier is None:
             return place, last
         duplicate = known.get(identifier, 0) if identifier and known is not None else 0
@@ -62,7 +62,7 @@ def take_publishes(
     return len(run), last
 
 
-def _identifier(header: bytes) -> bytes | None:
+def only_id(header: bytes) -> bytes | None:
     """Return the message id, b"" if there is none; None if other headers matter too, or may do."""
     if not header:
         return b""

@@ -26,13 +26,12 @@ pack_checksum = Struct("<I").pack
 
 
 def encode_messages(
-    messages: Sequence[tuple[str, bytes, bytes]], first: int, time: int, seed: int, offset: int
+    messages: Sequence[tuple[str, bytes, bytes]], seqs: array[int], times: array[int], seed: int, offset: int
 ) -> tuple[list[bytes], array[int], array[int], int]:
     """Return (records, offsets, lengths, headed) of messages that are stored one after the other.
 
     messages: (subject, header, body) of each.
-    first: the sequence of the first one.
-    time: of all, in ns.
+    seqs, times: the sequence and the time in ns of each, as columns of type "Q" and "q".
     seed: with which the checksums of the file start.
     offset: where the first record will be in the file.
 
@@ -41,9 +40,8 @@ def encode_messages(
     """
     records: list[bytes] = []
     offsets, lengths = array("I"), array("I")
-    sequence = first
     headed = 0
-    for subject, header, body in messages:
+    for (subject, header, body), sequence, time in zip(messages, seqs, times, strict=True):
         key = subject.encode("utf-8", "surrogateescape")
         header_size = len(header)
         length = FIXED + len(key) + header_size + len(body)
@@ -53,22 +51,21 @@ def encode_messages(
         lengths.append(length | HAS_HEADER if header_size else length)
         headed += header_size > 0
         offset += length
-        sequence += 1
     return records, offsets, lengths, headed
 
 
 def keep_messages(
     stored: dict[int, tuple[str, bytes, bytes, int]],
     messages: Sequence[tuple[str, bytes, bytes]],
-    first: int,
-    time: int,
+    seqs: array[int],
+    times: array[int],
 ) -> int:
     """Put messages into a dict as (subject, header, body, time), by sequence. Return the bytes of the parts.
 
-    messages, first, time: as in `encode_messages`.
+    messages, seqs, times: as in `encode_messages`.
     """
     size = 0
-    for sequence, (subject, header, body) in enumerate(messages, first):
+    for (subject, header, body), sequence, time in zip(messages, seqs, times, strict=True):
         stored[sequence] = (subject, header, body, time)
         octets = len(subject) if subject.isascii() else len(subject.encode("utf-8", "surrogateescape"))
         size += octets + len(header) + len(body)

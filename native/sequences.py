@@ -12,7 +12,7 @@ def add_sequences(
     columns: list[Any],
     messages: Sequence[tuple[str, bytes, bytes]],
     start: int,
-    first: int,
+    seqs: array[int],
     numbers: array[int],
 ) -> int:
     """Add the messages from place `start` on; return the place of the first that needs more.
@@ -22,7 +22,7 @@ def add_sequences(
     ids: of the subjects.
     columns: the sequences of each subject, by id: a `store.sequences.Sequences`, or a single one as an int.
     messages: (subject, header, body) of each.
-    first: the sequence of the message at place 0, greater than all that were added.
+    seqs: the sequence of each, as a column of type "Q", ascending and greater than all that were added.
     numbers: a column of type "I", which receives the id of each message's subject.
     """
     for place in range(start, len(messages)):
@@ -32,6 +32,6 @@ def add_sequences(
         sequences = columns[number]
         if isinstance(sequences, int):
             return place
-        sequences.append(first + place)
+        sequences.append(seqs[place])
         numbers.append(number)
     return len(messages)

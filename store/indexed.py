@@ -5,8 +5,10 @@ and the figures (`bytes`, `last_seq`, `last_time`). With them this class keeps t
 `stream.StreamStore`.
 """
 
+from array import array
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
+from operator import ge
 
 from ..protocol.subject import has_wildcard
 from .errors import Damaged, NotFound
@@ -330,6 +332,12 @@ class IndexedStream:
         """Stop reporting damaged messages that are older than what limits and purges removed."""
         for lost in [lost for lost in self._lost if lost < seq]:
             del self._lost[lost]
+
+
+def check_rising(seqs: "array[int]", last_seq: int) -> None:
+    """Raise ValueError unless each sequence is above the one before it, and the first above `last_seq`."""
+    if seqs[0] <= last_seq or any(map(ge, seqs, seqs[1:])):
+        raise ValueError(f"sequences do not rise from {last_seq}")
 
 
 def _filters(subject: str | None) -> tuple[str, ...]:

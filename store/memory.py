@@ -1,11 +1,13 @@
 """A stream kept in memory: the reference's `memory` storage, and the simplest store of all."""
 
+from array import array
 from collections.abc import Sequence
+from operator import gt
 from typing import Final
 
 from ..native import keep_messages
 from .errors import StoreClosed
-from .indexed import STEP, IndexedStream
+from .indexed import STEP, IndexedStream, check_rising
 from .message import StoredMessage
 from .stream import Commit
 from .subjects import Heap
@@ -27,27 +29,8 @@ class MemoryStream(IndexedStream):
 
     def append(self, subject: str, header: bytes, body: bytes, time: int) -> int:
         """Store a message and return its sequence."""
+        self._check_open()
         seq = self.last_seq + 1
-        self.append_at(seq, subject, header, body, time)
-        return seq
-
-    def append_batch(self, messages: Sequence[tuple[str, bytes, bytes]], time: int) -> int:
-        """Store messages (subject, header, body), and return the sequence of the first."""
-        self._check_open()
-        if time < self.last_time:
-            self._time_fell = True
-        first = self.last_seq + 1
-        self.bytes += 16 * len(messages) + keep_messages(self._messages, messages, first, time)
-        self._index.add_each(messages, first)
-        self.last_seq = first + len(messages) - 1
-        self.last_time = time
-        return first
-
-    def append_at(self, seq: int, subject: str, header: bytes, body: bytes, time: int) -> None:
-        """Store a message under a sequence above `last_seq`."""
-        self._check_open()
-        if seq <= self.last_seq:
-            raise ValueError(f"sequence {seq} is not above {self.last_seq}")
         if time < self.last_time:
             self._time_fell = True
         self._messages[seq] = (subject, header, body, time)
@@ -55,6 +38,19 @@ class MemoryStream(IndexedStream):
         self.bytes += 16 + len(subject.encode("utf-8", "surrogateescape")) + len(header) + len(body)
         self.last_seq = seq
         self.last_time = time
+        return seq
+
+    def append_each(
+        self, messages: Sequence[tuple[str, bytes, bytes]], seqs: "array[int]", times: "array[int]"
+    ) -> None:
+        """Store messages (subject, header, body) under these sequences, with these times."""
+        self._check_open()
+        check_rising(seqs, self.last_seq)
+        if times[0] < self.last_time or any(map(gt, times, times[1:])):
+            self._time_fell = True
+        self.bytes += 16 * len(messages) + keep_messages(self._messages, messages, seqs, times)
+        self._index.add_each(messages, seqs)
+        self.last_seq, self.last_time = seqs[-1], times[-1]
 
     def skip_to(self, last_seq: int) -> None:
         """Consume the sequences up to `last_seq` without a message."""

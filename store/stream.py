@@ -15,6 +15,7 @@ Invariants:
     and from then on `damaged()` includes it.
 """
 
+from array import array
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Protocol
 
@@ -109,17 +110,14 @@ class StreamStore(Protocol):
         """Store a message and return its sequence. `time` is in ns."""
         ...
 
-    def append_batch(self, messages: Sequence[tuple[str, Octets, Octets]], time: int) -> int:
-        """Store messages (subject, header, body) as `append` does each; return the sequence of the first.
+    def append_each(
+        self, messages: Sequence[tuple[str, Octets, Octets]], seqs: "array[int]", times: "array[int]"
+    ) -> None:
+        """Store messages (subject, header, body), at least one, under these sequences, with these times.
 
-        There must be at least one.
-        """
-        ...
-
-    def append_at(self, seq: int, subject: str, header: Octets, body: Octets, time: int) -> None:
-        """Store a message under `seq`. Raises ValueError if it is not above `last_seq`.
-
-        The sequences between count as deleted.
+        seqs, times: columns of types "Q" and "q", the latter in ns. Raises ValueError, and stores nothing,
+        unless each sequence is above the one before it, and the first above `last_seq`. The sequences between
+        count as deleted.
         """
         ...
 

@@ -79,18 +79,18 @@ class SubjectIndex:
                 view.append(seq)
         return number
 
-    def add_each(self, messages: Sequence[tuple[str, bytes, bytes]], first: int) -> "array[int]":
-        """Add messages (subject, header, body), with sequences from `first` on. Return the subjects' ids."""
+    def add_each(self, messages: Sequence[tuple[str, bytes, bytes]], seqs: "array[int]") -> "array[int]":
+        """Add messages (subject, header, body), with these sequences. Return the subjects' ids."""
         numbers = array("I")
         start, count = 0, len(messages)
         while start < count:
-            stop = add_sequences(self.ids, self._by_number, messages, start, first, numbers)
-            self.live.extend(range(first + start, first + stop))
+            stop = add_sequences(self.ids, self._by_number, messages, start, seqs, numbers)
+            self.live.extend(seqs[start:stop])
             for place in range(start, stop) if self._views else ():
                 for view in self._groups[numbers[place]]:
-                    view.append(first + place)
+                    view.append(seqs[place])
             if stop < count:
-                numbers.append(self.add(messages[stop][0], first + stop))
+                numbers.append(self.add(messages[stop][0], seqs[stop]))
             start = stop + 1
         return numbers
 

@@ -31,6 +31,8 @@ from .subscription import (
     Message,
     MessageEndpoint,
     RoutedMessage,
+    RunCallback,
+    RunSubscription,
     Subscription,
 )
 
@@ -199,6 +201,15 @@ class Account(SubjectSpace):
         """Subscribe a consumer to its acks; see `subscribe` and AckSubscription."""
         subscription = AckSubscription(subject, self._sink, ack_callback)
         subscription.callback, subscription.batch_callback = callback, batch_callback
+        self.add_subscription(subscription)
+        return subscription
+
+    def subscribe_to_deliveries(
+        self, subject: str, callback: Callable[[Message], None], run_callback: RunCallback
+    ) -> Subscription:
+        """Subscribe the server itself to what a push consumer delivers; see `subscribe`, RunSubscription."""
+        subscription = RunSubscription(subject, self._sink, run_callback)
+        subscription.callback = callback
         self.add_subscription(subscription)
         return subscription
 

@@ -10,7 +10,7 @@ nothing above them.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,6 +19,7 @@ from ...protocol.wire.encode import tail as tail_of
 
 if TYPE_CHECKING:
     from ...protocol.transform import SubjectTransform
+    from ...store.message import StoredMessage
     from .flusher import OutboundQueue
 
 Callback = Callable[["Message"], None]
@@ -37,6 +38,24 @@ class ConnectionKind(enum.IntEnum):
     ROUTER = 2
     INTERNAL = 3
     IMPORT = 4  # a service import, which is never a source
+
+
+class DeliveredRun(NamedTuple):
+    """DeliveredRun of one consumer that come together, each the first one of its message.
+
+    ack_prefix: the reply subjects up to the four figures of each: the sequences in stream and consumer, the
+    time, and how many messages are then left.
+    number: the consumer sequence of the first one.
+    pending: how many messages are left after the last one.
+    """
+
+    ack_prefix: str
+    number: int
+    messages: Sequence[StoredMessage]
+    pending: int
+
+
+RunCallback = Callable[[DeliveredRun], None]
 
 
 class MessageEndpoint:
@@ -209,6 +228,20 @@ class AckSubscription(Subscription):
     def __init__(self, subject: str, sink: MessageEndpoint, ack_callback: AckCallback) -> None:
         super().__init__(subject, sink)
         self.ack_callback = ack_callback
+
+
+class RunSubscription(Subscription):
+    """The server's own interest in what a push consumer delivers.
+
+    run_callback: is called instead of `callback` with deliveries that come together and that nobody else
+    receives.
+    """
+
+    __slots__ = ("run_callback",)
+
+    def __init__(self, subject: str, sink: MessageEndpoint, run_callback: RunCallback) -> None:
+        super().__init__(subject, sink)
+        self.run_callback = run_callback
 
 
 @dataclass(frozen=True, slots=True)

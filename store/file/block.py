@@ -162,29 +162,35 @@ class Block:
 
     def add_records(
         self,
+        seqs: array[int],
         records: list[bytes],
         offsets: array[int],
         lengths: array[int],
         headed: int,
         subjects: array[int],
-        time: int,
+        times: array[int],
     ) -> int:
-        """Add the records of new messages, whose sequences follow the last row's. Return what they count.
+        """Add the records of new messages, which come after the last row. Return what they count.
 
-        records, offsets, lengths, headed: as `native.encode_messages` returns them.
+        records, offsets, lengths, headed: as `native.encode_messages` returns them for `seqs` and `times`.
         subjects: the ids of their subjects.
         """
-        count = len(records)
-        before = self.end
+        count, before = len(records), self.end
+        if self.sparse is not None or seqs[-1] != self.first + len(self.offsets) + count - 1:
+            self.make_sparse(seqs[0])
+            if self.sparse is None and seqs[-1] - seqs[0] != count - 1:
+                self.sparse = self.seqs()
+            if self.sparse is not None:
+                self.sparse.extend(seqs)
         self.pending.extend(records)
         self.tail.extend(records)
         self.end = offsets[-1] + len(records[-1])
         self.offsets.extend(offsets)
         self.lengths.extend(lengths)
-        self.times.extend(array("q", [time]) * count)
+        self.times.extend(times)
         self.subjects.extend(subjects)
         self.live += count
-        self.max_time = max(self.max_time, time)
+        self.max_time = max(self.max_time, *times)
         size = self.end - before - 2 * count + 4 * headed
         self.live_bytes += size
         return size

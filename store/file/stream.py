@@ -19,7 +19,7 @@ from ..errors import Damaged, StoreClosed, StoreError, StoreFailed
 from ..fs import Disk, FileSystem
 from ..handles import Handles
 from ..identity import ANYBODY, Identity
-from ..indexed import IndexedStream
+from ..indexed import IndexedStream, check_rising
 from ..message import StoredMessage
 from ..stream import Commit
 from ..subjects import Heap
@@ -147,27 +147,20 @@ class FileStream(IndexedStream):
         self.last_time = time
         return seq
 
-    def append_batch(self, messages: Sequence[tuple[str, bytes, bytes]], time: int) -> int:
-        """Store messages (subject, header, body), and return the sequence of the first."""
+    def append_each(
+        self, messages: Sequence[tuple[str, bytes, bytes]], seqs: "array[int]", times: "array[int]"
+    ) -> None:
+        """Store messages (subject, header, body) under these sequences, with these times."""
+        self._check_open()
+        check_rising(seqs, self.last_seq)
         block = self._active
-        first, rows = self.last_seq + 1, len(block.offsets)
-        records, offsets, lengths, headed = encode_messages(messages, first, time, block.seed, block.end)
-        fits = offsets[-1] < self._block_size and rows + len(messages) <= BLOCK_ROWS
-        if self._refusal is not None or not fits or block.sparse is not None or first != block.first + rows:
-            for message in messages:
-                self.append(*message, time)
-            return first
-        numbers = self._index.add_each(messages, first)
-        self.bytes += block.add_records(records, offsets, lengths, headed, numbers, time)
-        self.last_seq = first + len(messages) - 1
-        self.last_time = time
-        return first
-
-    def append_at(self, seq: int, subject: str, header: bytes, body: bytes, time: int) -> None:
-        """Store a message under a sequence above `last_seq`."""
-        if seq <= self.last_seq:
-            raise ValueError(f"sequence {seq} is not above {self.last_seq}")
-        self.append(subject, header, body, time, seq)
+        encoded = encode_messages(messages, seqs, times, block.seed, block.end)
+        if encoded[1][-1] >= self._block_size or len(block.offsets) + len(seqs) > BLOCK_ROWS:
+            for message, seq, time in zip(messages, seqs, times, strict=True):
+                self.append(*message, time, seq)
+            return
+        self.bytes += block.add_records(seqs, *encoded, self._index.add_each(messages, seqs), times)
+        self.last_seq, self.last_time = seqs[-1], times[-1]
 
     def skip_to(self, last_seq: int) -> None:
         """Consume the sequences up to `last_seq` without a message."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+
 from hypothesis import strategies as st
 
 Scan = tuple[bytes, int, int, int, int, tuple[bytes, bytes]]  # the arguments of a scan but the last one
@@ -59,3 +61,14 @@ texts = texts.filter(
 )
 messages = st.lists(st.tuples(texts, st.sampled_from([b"", b"NATS/1.0\r\n\r\n"]), bodies), max_size=6)
 clocks = st.sampled_from([0, 1, -1, 1_700_000_000_000_000_000])
+
+
+@st.composite
+def columns(draw: st.DrawFn) -> tuple[list[tuple[str, bytes, bytes]], array[int], array[int]]:
+    """Messages to store, with the sequence and the time of each."""
+    stored, last = draw(messages), draw(st.sampled_from([0, 1 << 40]))
+    seqs = array("Q")
+    for _ in stored:
+        last += draw(st.sampled_from([1, 1, 1, 9]))
+        seqs.append(last)
+    return stored, seqs, array("q", [draw(clocks) for _ in stored])

@@ -9,8 +9,8 @@ from zlib import crc32
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lib.publishes import VERBS, Scan, bodies, clocks, messages, scans, texts
-from pyjs.native import acks, framing, records
+from lib.publishes import VERBS, Scan, bodies, columns, scans, texts
+from pyjs.native import acks, copies, framing, records
 
 _native = pytest.importorskip("pyjs.native._native", reason="there was no compiler")
 
@@ -95,9 +95,9 @@ class Stored(NamedTuple):
 @st.composite
 def spoilt_records(draw: st.DrawFn) -> tuple[Any, ...]:
     """Records and what is expected of them: right, or with a byte changed before or after sealing."""
-    stored, seed, first = draw(messages), draw(st.integers(0, 3)), draw(st.sampled_from([1, 1 << 40]))
-    encoded, offsets, lengths, _ = records.encode_messages(stored, first, draw(clocks), seed, 100)
-    seqs = list(range(first, first + len(stored)))
+    (stored, column, times), seed = draw(columns()), draw(st.integers(0, 3))
+    encoded, offsets, lengths, _ = records.encode_messages(stored, column, times, seed, 100)
+    seqs = column[:]
     if draw(st.booleans()) and encoded:
         row, place = draw(st.integers(0, len(encoded) - 1)), draw(st.integers(4, 40))
         changed = bytearray(encoded[row])
@@ -141,17 +141,14 @@ def test_one_message_is_decoded_as_by_the_plain_function(arguments: tuple[Any, .
     assert found is None or type(found) is Stored
 
 
-@given(st.tuples(messages, st.sampled_from([1, 1 << 40]), clocks))
+@given(columns())
 def test_what_was_encoded_is_decoded(arguments: tuple[Any, ...]) -> None:
-    stored, first, time = arguments
-    encoded, *columns, _ = _native.encode_messages(stored, first, time, 7, 0)
+    stored, seqs, times = arguments
+    encoded, *places, _ = _native.encode_messages(stored, seqs, times, 7, 0)
     names = [subject for subject, _, _ in stored]
     numbers = array("I", range(len(stored)))
-    seqs = range(first, first + len(stored))
-    found = _native.decode_messages(Stored, b"".join(encoded), 0, 7, seqs, *columns, numbers, names)
-    assert found == [
-        Stored(seq, key, header, body, time) for seq, (key, header, body) in zip(seqs, stored, strict=True)
-    ]
+    found = _native.decode_messages(Stored, b"".join(encoded), 0, 7, seqs, *places, numbers, names)
+    assert found == [(seq, *one, time) for seq, one, time in zip(seqs, stored, times, strict=True)]
     alone = zip(encoded, seqs, names, strict=True)
     assert found == [_native.decode_message(Stored, data, 7, seq, name) for data, seq, name in alone]
 
@@ -167,6 +164,53 @@ stored_messages = st.builds(
     bodies | st.just(b"y" * 1000),
     st.sampled_from([0, -1, 1_700_000_000_000_000_000, -(1 << 63), (1 << 63) - 1]),
 )
+
+
+copied_headers = st.sampled_from(
+    [
+        b"",
+        b"NATS/1.0\r\n\r\n",
+        b"NATS/1.0\r\nNats-Msg-Id: one\r\n\r\n",
+        b"NATS/1.0\r\nNats-Msg-Id:two",
+        b"NATS/1.0\r\nNats-Msg-Id: \r\n\r\n",
+        b"NATS/1.0\r\nNats-Stream-Source: O 1\r\n\r\n",
+        b"NATS/1.0 100\r\n\r\n",
+        b"NATS/1.0\r\nA: " + bytes(65_450) + b"\r\n\r\n",
+        b"x",
+    ]
+) | st.binary(max_size=12)
+
+
+@given(
+    st.lists(st.tuples(stored_messages, copied_headers), max_size=6),
+    st.integers(0, 2),
+    st.sampled_from([1 << 62, 1 << 62, 90, 0]),
+    st.none() | st.dictionaries(st.sampled_from([b"one", b"two", b""]), st.sampled_from([0, 7, 1 << 40])),
+    st.tuples(
+        st.sampled_from([b"", b"Nats-Stream-Source: O "]),
+        st.sampled_from([b"", b" > > "]) | st.none(),
+        st.sampled_from([b"\r\n\r\n", b" id\r\n\r\n"]),
+    ),
+    st.sampled_from([1, 9, (1 << 64) - 20]),
+)
+def test_copies_are_taken_as_by_the_plain_function(
+    drawn: list[tuple[Stored, bytes]],
+    start: int,
+    most: int,
+    known: dict[bytes, int] | None,
+    label: tuple[bytes, bytes | None, bytes],
+    first: int,
+) -> None:
+    found = [message._replace(header=header) for message, header in drawn]
+    start = min(start, len(found))
+    results = []
+    for function in (_native.take_copies, copies.take_copies):
+        ids = None if known is None else dict(known)
+        lists: tuple[list[Any], list[Any]] = [], []
+        originals = [message.subject for message in found]
+        taken = function(found, originals, start, most, ids, label, first, 5, *lists)
+        results.append((taken, ids, lists))
+    assert results[0] == results[1]
 
 
 @given(

@@ -9,6 +9,7 @@ import pytest
 from pyjs.store.errors import NotFound, StoreClosed
 from pyjs.store.file import FileStream
 from pyjs.store.memory import MemoryStream
+from pyjs.store.message import StoredMessage, columns
 from pyjs.store.stream import StreamStore
 from pyjs.store.subjects import releasing
 
@@ -67,9 +68,9 @@ def test_sequences_begin_at_one_and_messages_come_back_as_they_were(store: Strea
 
 
 def test_a_sequence_cannot_be_given_twice(store: StreamStore) -> None:
-    store.append_at(5, "a", b"", b"", 1)
-    with pytest.raises(ValueError, match="not above 5"):
-        store.append_at(5, "a", b"", b"", 1)
+    store.append_each(*columns([StoredMessage(5, "a", b"", b"", 1)]))
+    with pytest.raises(ValueError, match="do not rise from 5"):
+        store.append_each(*columns([StoredMessage(5, "a", b"", b"", 1)]))
     store.remove(5)
     assert store.append("a", b"", b"", 1) == 6
 
@@ -86,7 +87,7 @@ def test_bytes_are_counted_as_the_reference_counts_them(make: Make) -> None:
 
 def test_the_gap_before_a_given_sequence_is_deleted(store: StreamStore) -> None:
     store.append("a", b"", b"", 1)
-    store.append_at(4, "a", b"", b"", 2)
+    store.append_each(*columns([StoredMessage(4, "a", b"", b"", 2)]))
     assert (store.messages, store.num_deleted, list(store.gaps())) == (2, 2, [(2, 3)])
     store.skip_to(6)
     store.skip_to(5)

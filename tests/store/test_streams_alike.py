@@ -6,6 +6,7 @@ from collections.abc import Generator, Sequence
 from contextlib import suppress
 from unittest.mock import patch
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -15,6 +16,7 @@ from lib.stream_model import Model, check
 from pyjs.store import indexed, subjects
 from pyjs.store.file import FileStream
 from pyjs.store.memory import MemoryStream
+from pyjs.store.message import StoredMessage, columns
 
 SUBJECTS = st.sampled_from(
     ["a.b", "a.c", "a", "c", "b.b", "b.c.d", "x.1", "x.2", "a.d", "a.e", "a.f", "a.g", "ü"]
@@ -59,18 +61,30 @@ class Streams(RuleBasedStateMachine):
     def append(self, subject: str, header: bytes, body: bytes, gap: int, step: int) -> None:
         self.time = max(1, self.time + step)
         seq = self.model.last_seq + 1 + gap
-        for one in (self.memory, self.file, self.model):
-            one.append_at(seq, subject, header, body, self.time)
+        self.model.append_at(seq, subject, header, body, self.time)
+        for one in (self.memory, self.file):
+            one.append_each(*columns([self.model.messages[seq]]))
         self.ever[seq] = self.model.messages[seq]
 
-    @rule(messages=st.lists(st.tuples(SUBJECTS, HEADERS, BODIES), min_size=1, max_size=12))
-    def append_batch(self, messages: list[tuple[str, bytes, bytes]]) -> None:
-        seq = self.model.last_seq + 1
-        assert self.file.append_batch(messages, self.time) == seq
-        assert self.memory.append_batch(messages, self.time) == seq
-        for place, message in enumerate(messages):
-            self.model.append_at(seq + place, *message, self.time)
-            self.ever[seq + place] = self.model.messages[seq + place]
+    @rule(
+        messages=st.lists(st.tuples(SUBJECTS, HEADERS, BODIES), min_size=1, max_size=12),
+        gaps=st.lists(st.sampled_from([1, 1, 1, 1, 2, 9]), min_size=12, max_size=12),
+        steps=st.lists(st.integers(-1, 2), min_size=12, max_size=12),
+    )
+    def append_each(
+        self, messages: list[tuple[str, bytes, bytes]], gaps: list[int], steps: list[int]
+    ) -> None:
+        run, seq = [], self.model.last_seq
+        for message, gap, step in zip(messages, gaps, steps, strict=False):
+            seq, self.time = seq + gap, max(1, self.time + step)
+            run.append(StoredMessage(seq, *message, self.time))
+            self.model.append_at(seq, *message, self.time)
+            self.ever[seq] = self.model.messages[seq]
+        for one in (self.memory, self.file):
+            for wrong in ([run[0]._replace(seq=one.last_seq)], [run[0], run[0]]):
+                with pytest.raises(ValueError, match="do not rise"):
+                    one.append_each(*columns(wrong))
+            one.append_each(*columns(run))
 
     @rule(count=st.integers(2, 12), subject=SUBJECTS)
     def append_many(self, count: int, subject: str) -> None:
@@ -288,10 +302,11 @@ class Streams(RuleBasedStateMachine):
             # The memory stream must know the same last time, which may be a removed message's.
             before = min(present, default=survived.last_seq + 1)
             if before > 1:
-                self.memory.append_at(before - 1, "gone", b"", b"", survived.last_time)
+                gone = StoredMessage(before - 1, "gone", b"", b"", survived.last_time)
+                self.memory.append_each(*columns([gone]))
                 self.memory.remove(before - 1)
         for message in present.values():
-            self.memory.append_at(*message)
+            self.memory.append_each(*columns([message]))
         self.memory.skip_to(survived.last_seq)
         self.memory.last_time = survived.last_time
         self.file.commit_sync()

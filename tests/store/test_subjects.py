@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from array import array
 from collections.abc import Iterator
 from random import Random
 from typing import Any
@@ -116,7 +117,8 @@ class Small:
             index.add(name, self.last)
         elif kind == "run":
             names = rng.choices(self.pool, k=rng.randint(1, 5))
-            numbers = index.add_each([(name, b"", b"") for name in names], self.last + 1)
+            seqs = array("Q", range(self.last + 1, self.last + 1 + len(names)))
+            numbers = index.add_each([(name, b"", b"") for name in names], seqs)
             assert list(numbers) == [index.ids[name] for name in names]
             for name in names:
                 self.last += 1

@@ -14,6 +14,7 @@ from operator import add
 from typing import TYPE_CHECKING
 
 from ....native import frame_deliveries
+from ...accounts.subscription import DeliveredRun
 from .acks import ack_prefix
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from ....store.message import StoredMessage
     from ...accounts.plan import Target
+    from ...accounts.subscription import RunSubscription
     from .delivery_parts import DeliveryParts
     from .pull import Pull
 
@@ -85,15 +87,16 @@ class BatchDelivery:
         return listener
 
     def _send(self, run: DeliveryRun, count: int, target: Target, now: int) -> None:
-        """Record the first `count` messages as delivered, and send them."""
-        parts = self._parts
-        data, payloads = run.frames(target[0].sid, count)
-        parts.selector.skip(count)
-        parts.delivery_state.deliver_run(run.seqs(count), now)
-        parts.num_pending.count -= count
-        parts.sender.delivered_at = now
-        target[0].delivered += count
-        target[1].send_run(data, count, payloads)
+        record(self._parts, run, count, now)
+        run.send(count, target)
+
+
+def record(parts: DeliveryParts, run: DeliveryRun, count: int, now: int) -> None:
+    """Record the first `count` messages of a run, which `peek` returned, as delivered."""
+    parts.selector.skip(count)
+    parts.delivery_state.deliver_run(run.seqs(count), now)
+    parts.num_pending.count -= count
+    parts.sender.delivered_at = now
 
 
 class DeliveryRun:
@@ -143,6 +146,19 @@ class DeliveryRun:
         The latter is the size of all headers and bodies.
         """
         return frame_deliveries(self._messages, count, sid, self._ack_prefix, self._number, self._pending)
+
+    def send(self, count: int, target: Target) -> None:
+        """Send the first `count` messages to a client."""
+        data, payloads = self.frames(target[0].sid, count)
+        target[0].delivered += count
+        target[1].send_run(data, count, payloads)
+
+    def hand_over(self, count: int, subscription: RunSubscription) -> None:
+        """Give the first `count` messages to a subscription of the server itself."""
+        subscription.delivered += count
+        ack_prefix = self._ack_prefix.decode("utf-8", "surrogateescape")
+        messages, pending = self._messages[:count], self._pending - count
+        subscription.run_callback(DeliveredRun(ack_prefix, self._number + 1, messages, pending))
 
 
 def _width(seqs: Sequence[int], numbers: Sequence[int], times: Sequence[int], pending: Sequence[int]) -> int:

@@ -17,6 +17,8 @@ from ...slices import ReentrantRunner
 from . import statuses
 from .acks import FLOW_PREFIX
 from .delivery_rate import DeliveryRate
+from .flow_window import FlowWindow
+from .push_runs import PushRuns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,57 +29,6 @@ if TYPE_CHECKING:
     from .delivery_parts import DeliveryParts
 
 BYTES_BUDGET = 4 << 20  # bytes delivered in one run
-FLOW_LIMIT = 32 * 1024 * 1024  # bytes; the largest flow control window
-
-
-class FlowWindow:
-    """The flow control window: how many bytes may be sent and not yet known to be received.
-
-    The window begins with a sixteenth of its limit, and doubles with each answered request. A request is due
-    when more than half of the window is outstanding, and sending stops when more than all of it is. This is
-    only arithmetic: no clock is read, and nothing is sent.
-
-    limit: the largest window, bytes.
-    size: the current window, bytes.
-    outstanding: bytes sent and not yet known to be received.
-    covered: how many of them the open request covers.
-    asked: the reply subject of the open request, "" for none.
-    """
-
-    __slots__ = ("asked", "covered", "limit", "outstanding", "size")
-
-    def __init__(self, limit: int = FLOW_LIMIT) -> None:
-        self.limit = limit
-        self.size = max(limit // 16, 1)
-        self.outstanding = 0
-        self.covered = 0
-        self.asked = ""
-
-    def full(self) -> bool:
-        """Return whether nothing more may be sent."""
-        return self.outstanding > self.size
-
-    def sent(self, size: int) -> bool:
-        """Count a message of `size` bytes; return whether a request is due."""
-        self.outstanding += size
-        if not self.asked:
-            return self.outstanding > self.size // 2
-        if self.outstanding - self.covered >= self.size:
-            self.covered += size
-        return False
-
-    def ask(self, reply: str) -> None:
-        """Record the request just sent, by its reply subject."""
-        self.asked, self.covered = reply, self.outstanding
-
-    def answered(self, reply: str) -> bool:
-        """Take the answer to a request; return False if it is not the open one."""
-        if reply != self.asked:
-            return False
-        self.size = min(self.size * 2, self.limit)
-        self.outstanding = max(self.outstanding - self.covered, 0)
-        self.asked, self.covered = "", 0
-        return True
 
 
 class PushDelivery:
@@ -101,6 +52,7 @@ class PushDelivery:
         "_on_bound",
         "_parts",
         "_runner",
+        "_runs",
         "_subject",
         "_timer",
         "_watch",
@@ -128,6 +80,7 @@ class PushDelivery:
         self.bound = False
         self.flow = FlowWindow() if config.flow_control else None
         self.rate = DeliveryRate(0, None)
+        self._runs = PushRuns(parts)
         self._runner = ReentrantRunner(self._deliver, parts.host.deliveries)
         self.run = self._runner.run
         self._timer = DeadlineTimer(clock, self.run)
@@ -200,21 +153,38 @@ class PushDelivery:
     # -- delivery
 
     def _deliver(self) -> None:
-        parts, flow, rate = self._parts, self.flow, self.rate
-        now = self._clock.now()
+        parts, now = self._parts, self._clock.now()
         if not self.bound or self._config.pause_until > now:
             return
         if now < self._not_before:
             self._timer.at(self._not_before)
             return
-        selector, sender, stream = parts.selector, parts.sender, parts.stream
-        delivery_state, free = parts.delivery_state, rate.free
-        number, tracked = delivery_state.consumer_seq, delivery_state.track
+        number = parts.delivery_state.consumer_seq
         parts.num_pending.grow()
+        if self._send_more(now):
+            self._runner.later()
+        else:
+            parts.selector.rest()  # nobody knows when this goes on
+        if parts.delivery_state.consumer_seq != number:
+            parts.sender.flush()
+            parts.ack_waits.delivered()
+
+    def _send_more(self, now: int) -> bool:
+        """Send what may be sent now. Return whether there may be more, and only the time for it is over."""
+        parts, flow, rate, subject = self._parts, self.flow, self.rate, self._subject
+        selector, sender, stream = parts.selector, parts.sender, parts.stream
+        free, tracked = rate.free, parts.delivery_state.track
+        together = free and not sender.headers_only and self._config.ack_policy != "flow_control"
         spent, until = 0, 0.0
-        while True:
-            if (flow is not None and flow.full()) or (taken := selector.take(stream.committed_seq)) is None:
-                break
+        while spent <= BYTES_BUDGET and (not until or perf_counter() < until):
+            if flow is not None and flow.full():
+                return False
+            until = until or parts.host.deliveries.until()
+            if together and self.bound and (size := self._runs.serve(subject, flow, now)):
+                spent += size
+                continue
+            if (taken := selector.take(stream.committed_seq)) is None:
+                return False
             message, count = taken
             out = sender.trim(message) if sender.headers_only else message
             size = len(out.header) + len(out.body) if free and flow is None else sender.size(out, count)
@@ -222,23 +192,17 @@ class PushDelivery:
                 selector.give_back(message, count)
                 self._not_before = now + wait
                 self._timer.at(self._not_before)
-                break
-            if not sender.send(out, count, self._subject, out.header, now):
+                return False
+            if not sender.send(out, count, subject, out.header, now):
                 selector.give_back(message, count)
                 self._check_interest()
-                break
+                return False
             if not tracked and parts.releases:
                 parts.remove_acked(message.seq)
             spent += size
-            if flow is not None and self._wants_answer(flow, size + len(self._subject)):
+            if flow is not None and self._wants_answer(flow, size + len(subject)):
                 self._ask(flow)
-            until = until or parts.host.deliveries.until()
-            if spent > BYTES_BUDGET or perf_counter() >= until:
-                self._runner.later()
-                break
-        if delivery_state.consumer_seq != number:
-            sender.flush()
-            parts.ack_waits.delivered()
+        return True
 
     # -- flow control
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from ....protocol import headers
 from ....store.message import StoredMessage
+from ...accounts.subscription import RunSubscription
 
 if TYPE_CHECKING:
     from ...accounts.account import Account
@@ -41,6 +42,7 @@ class MessageSender:
         "_num_pending",
         "_prefixes",
         "_raw_ack_prefix",
+        "_run_subscription",
         "_subject",
         "_target",
         "ack_prefix",
@@ -62,6 +64,7 @@ class MessageSender:
         # The subject and its only client, right as long as the account's generation is this.
         self._subject = ""
         self._target: Target | None = None
+        self._run_subscription: RunSubscription | None = None
         self._generation = -1
         self._prefixes: dict[str, bytes] = {}  # of the client's subscription, by the subject that is shown
 
@@ -134,9 +137,16 @@ class MessageSender:
             self._find_target(to)
         return self._target
 
+    def own_subscription(self, to: str) -> RunSubscription | None:
+        """Return the server's own subscription that takes runs, if nobody else subscribes to `to`."""
+        if to != self._subject or self._generation != self._account.generation:
+            self._find_target(to)
+        return self._run_subscription
+
     def _find_target(self, to: str) -> None:
         """Find out who subscribes to the subject `to` now."""
         account, before = self._account, self._target
+        self._run_subscription = None
         self._subject, self._generation = to, account.generation
         raw = to.encode("utf-8", "surrogateescape")
         receiver = None if raw in account.plans else account.inbox_routes.receiver(raw)
@@ -148,6 +158,9 @@ class MessageSender:
             alone = plan.direct and len(plan.targets) == 1 and not plan.request
             # To another server, the shown subject travels elsewhere in the frame: `route` knows where.
             self._target = plan.targets[0] if alone and not plan.leafs else None
+            only = plan.callbacks[0] if len(plan.callbacks) == 1 and not plan.request else None
+            if isinstance(only, RunSubscription) and not (plan.targets or plan.choices):
+                self._run_subscription = only
         if before is None or self._target is None or before[0] is not self._target[0]:
             self._prefixes.clear()
 

@@ -187,9 +187,13 @@ class CatchupReceiver:
             messages.append(found)
             last = found.seq
             at += found.length
-        for one in messages:
-            subject = one.subject.decode("utf-8", "surrogateescape")
-            self._store.append_at(one.seq, subject, one.header, one.body, one.time)
+        if messages:
+            seqs = array("Q", [one.seq for one in messages])
+            times = array("q", [one.time for one in messages])
+            parts = [
+                (one.subject.decode("utf-8", "surrogateescape"), one.header, one.body) for one in messages
+            ]
+            self._store.append_each(parts, seqs, times)
 
     def _last(self, data: bytes, after: int) -> None:
         check = record.decode_at(data, _ANSWER.size, _SEED)

@@ -17,14 +17,16 @@ end, only a part is purged, and the requester is told that the outcome is not kn
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ....protocol.errors import ApiError, api_error
+from ..streams.source_header import labelled
 from .entry import ForgetSource, MirroredMsgs, Order, Outcome, Purge, Skip, SourcedMsgs
 
 if TYPE_CHECKING:
+    from ....store.message import StoredMessage
     from ....store.stream import StreamStore
     from ...task_executor import Done, TaskExecutor
     from ..streams.origin_consumer import Origin
@@ -54,16 +56,18 @@ class SourceProposals:
         self._kind: type[MirroredMsgs] | type[SourcedMsgs] = MirroredMsgs
         self._running = self._scheduled = False
 
-    def mirror(
-        self, origin: Origin, sequence: int, subject: str, header: bytes, body: bytes, time: int
-    ) -> None:
-        """Propose a message of the mirror's origin."""
-        self._add(MirroredMsgs, (sequence, time, subject, header, body), origin.refused)
+    def mirror(self, origin: Origin, messages: Sequence[StoredMessage]) -> None:
+        """Propose messages of the mirror's origin."""
+        for sequence, subject, header, body, time in messages:
+            self._add(MirroredMsgs, (sequence, time, subject, header, body), origin.refused)
 
-    def copy(self, origin: Origin, sequence: int, subject: str, header: bytes, body: bytes) -> None:
-        """Propose a message of a source."""
-        message = (origin.index, origin.identity, sequence, subject, header, body)
-        self._add(SourcedMsgs, message, origin.refused)
+    def copy(self, origin: Origin, messages: Sequence[StoredMessage], originals: Sequence[str]) -> None:
+        """Propose messages of a source."""
+        index, identity = origin.index, origin.identity
+        for (sequence, subject, header, body, _), original in zip(messages, originals, strict=True):
+            header = labelled(header, index, sequence, original, identity)  # noqa: PLW2901
+            message = (index, identity, sequence, subject, header, body)
+            self._add(SourcedMsgs, message, origin.refused)
 
     def skip_to(self, sequence: int) -> None:
         """Propose to skip the sequences up to `sequence`."""

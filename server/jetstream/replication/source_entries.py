@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ....protocol.errors import ApiError, api_error
+from ....store.message import StoredMessage
 from ..streams.ingest import Duplicate
 from ..streams.source_offsets import SourceOffset
 from . import entry as entries
@@ -52,7 +53,7 @@ class SourceEntries:
         stored = 0
         for sequence, time, subject, header, body in entry.messages:
             if sequence > self._store.last_seq:  # another leader may have asked again for what came already
-                self._ingest.store_mirrored(sequence, subject, header, body, time)
+                self._ingest.store_mirrored([StoredMessage(sequence, subject, header, body, time)])
                 stored += 1
                 yield from self._removals.finishing()
                 if stored % entries.RUN == 0:

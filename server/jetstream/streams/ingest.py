@@ -13,13 +13,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Protocol
 
-from ....native import take_publishes
+from ....native import take_copies, take_publishes
 from ....native.ingest import MAX_HEADER
 from ....protocol import headers
 from ....protocol.errors import ApiError, api_error
 from ....protocol.subject import is_literal
 from ....protocol.timestamp import format_rfc3339
 from ....protocol.transform import SubjectTransform
+from ....store.message import columns, numbered
 from .batch_check import MAX_RECORD, BatchCheck
 from .batch_headers import ID as BATCH_ID
 from .batch_headers import IN_HEADER
@@ -28,14 +29,16 @@ from .dedupe import HEADER as MSG_ID
 from .publish_headers import PublishHeaders, validate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ....protocol.api.stream import StreamConfig
+    from ....store.message import StoredMessage
     from ...accounts.subscription import Message, Publish
     from .atomic_batches import AtomicBatches
     from .batch_check import Judged
     from .commit import Answer
     from .contents import StreamContents
+    from .source_header import Label
 
 UNLIMITED = 1 << 62  # bytes; stands for no limit
 
@@ -146,7 +149,7 @@ class Ingest:
 
         Return the place of that one.
         """
-        ack_queue, dedupe, limits, store = self._ack_queue, self._dedupe, self._limits, self._store
+        ack_queue, dedupe, store = self._ack_queue, self._dedupe, self._store
         messages: list[Checked] = []
         ids: list[tuple[int, bytes, int]] = []
         answers: list[Answer] = []
@@ -155,30 +158,62 @@ class Ingest:
         first, most = store.last_seq + 1, self._most
         stop, last_id = take_publishes(run, start, most, known, ack, first, now, messages, ids, answers)
         if messages:
-            if ids:
-                dedupe.remember_each(ids)
             try:
-                if len(messages) == 1:
-                    store.append(*messages[0], now)
-                else:
-                    store.append_batch(messages, now)
+                self._keep(messages, ids, last_id, now)
             except Exception as error:  # as in `_accept`
-                dedupe.forget_from(store.last_seq + 1)
                 refusal = self.refusal(error)
                 self._events.send_each([(reply, refusal) for reply, _ in answers])
                 return stop
-            dedupe.last_id = last_id
-            if limits.active:
-                for subject in dict.fromkeys([message[0] for message in messages]):
-                    limits.enforce(subject)
-            if limits.ages:
-                limits.stored()
         elif not answers:
             return stop
         ack_queue.answers.extend(answers)
         if ack_queue.idle:
             ack_queue.wake()
         return stop
+
+    def _keep(
+        self, messages: list[Checked], ids: list[tuple[int, bytes, int]], last_id: bytes, now: int
+    ) -> None:
+        """Store messages that passed all checks. ids: see `DedupeWindow.remember_each`."""
+        dedupe, limits, store = self._dedupe, self._limits, self._store
+        if ids:
+            dedupe.remember_each(ids)
+        try:
+            if len(messages) == 1:
+                store.append(*messages[0], now)
+            else:
+                store.append_each(*numbered(messages, store.last_seq + 1, now))
+        except Exception:
+            dedupe.forget_from(store.last_seq + 1)
+            raise
+        dedupe.last_id = last_id
+        if limits.active:
+            for subject in dict.fromkeys([message[0] for message in messages]):
+                limits.enforce(subject)
+        if limits.ages:
+            limits.stored()
+
+    def store_copies(
+        self, messages: Sequence[StoredMessage], originals: Sequence[str], start: int, label: Label
+    ) -> tuple[int, int]:
+        """Store the messages of a source from place `start` on, up to one that must be looked at.
+
+        Return the place of that one, and the sequence in the origin of the last message that was stored, 0
+        if none was. For the arguments, see `native.take_copies`.
+        """
+        if not self._simple or self._quota.guarded or self._ack_queue.error is not None:
+            return start, 0
+        now, known = self._now(), self._dedupe.sequences if self._dedupe.window > 0 else None
+        self._dedupe.forget(now)
+        copies: list[Checked] = []
+        ids: list[tuple[int, bytes, int]] = []
+        first, most = self._store.last_seq + 1, self._most
+        stop, last_id, newest = take_copies(
+            messages, originals, start, most, known, label, first, now, copies, ids
+        )
+        if copies:
+            self._keep(copies, ids, last_id, now)
+        return stop, newest
 
     def receive(self, message: Message) -> None:
         """Take one publish from the account and see that it is answered."""
@@ -249,7 +284,9 @@ class Ingest:
         """Store a batch; return its last sequence. What it replaces is removed after all of it is stored."""
         store, limits, now = self._store, self._limits, self._now()
         previous = {one.subject: store.subject_last(one.subject) for one in batch}
-        first = store.append_batch([(one.subject, one.headers.header, one.body) for one in batch], now)
+        first = store.last_seq + 1
+        messages = [(one.subject, one.headers.header, one.body) for one in batch]
+        store.append_each(*numbered(messages, first, now))
         rollups = []
         for sequence, (subject, publish_headers, body) in enumerate(batch, first):
             if self._republish is not None:
@@ -355,19 +392,30 @@ class Ingest:
         if refusal is not None:
             raise refusal
 
-    def store_mirrored(self, sequence: int, subject: str, header: bytes, body: bytes, time: int) -> None:
-        """Store a mirrored message under its origin's sequence and time (ns). Raises ApiError."""
+    def store_mirrored(self, messages: Sequence[StoredMessage]) -> None:
+        """Store messages under their origin's sequences and times. Raises ApiError.
+
+        Those before the one that is refused are stored.
+        """
         self._check_store()
-        refusal = self._quota.refusal(self._store.size_of(subject, len(header), len(body)))
-        if refusal is not None:
-            raise refusal
-        self._store.append_at(sequence, subject, header, body, time)
-        if header:
-            self._dedupe.last_id = headers.get(header, MSG_ID) or b""
+        if len(messages) > 1 and (self._quota.guarded or self._expiry.active):
+            for message in messages:
+                self.store_mirrored([message])
+            return
+        _, subject, header, body, _ = messages[0]
+        if self._quota.guarded:
+            refusal = self._quota.refusal(self._store.size_of(subject, len(header), len(body)))
+            if refusal is not None:
+                raise refusal
+        self._store.append_each(*columns(messages))
+        headed = next((message for message in reversed(messages) if message.header), None)
+        if headed is not None:
+            self._dedupe.last_id = headers.get(headed.header, MSG_ID) or b""
             if self._expiry.active:
-                self._expiry.stored(sequence, header, time)
+                self._expiry.stored(headed.seq, headed.header, headed.time)
         if self._limits.active:
-            self._limits.enforce(subject)
+            for subject in dict.fromkeys([message[1] for message in messages]):
+                self._limits.enforce(subject)
         self._limits.stored()
         if self._ack_queue.idle:
             self._ack_queue.wake()

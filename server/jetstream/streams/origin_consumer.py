@@ -25,12 +25,13 @@ from ....protocol.api.stream import StreamSource, StreamSourceInfo
 from ....protocol.errors import ApiError, api_error
 from ....protocol.identifier import name_hash
 from ....protocol.transform import SubjectTransform
+from ....store.message import StoredMessage
 from ...clock import SECOND
 from .origin_request import (
     HEARTBEAT,
     SILENCE,
-    ReplyInfo,
     RequestingStream,
+    as_copied,
     consumer_config,
     deliver_subject,
     read_delivery,
@@ -38,8 +39,10 @@ from .origin_request import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ...accounts.space import InterestWatch
-    from ...accounts.subscription import InterestChange, Message, Subscription
+    from ...accounts.subscription import DeliveredRun, InterestChange, Message, Subscription
     from ...clock import Timer
     from ...slices import LoopTurns
     from ...task_executor import Done
@@ -65,13 +68,17 @@ STALLED = ApiError(500, 10228, "stream source consumer stalled on flow control")
 class OriginTarget(Protocol):
     """What a stream does with what its origins bring."""
 
-    def mirror(
-        self, origin: Origin, sequence: int, subject: str, header: bytes, body: bytes, time: int
-    ) -> None:
-        """Store a message of the mirror's origin under its sequence. Raises ApiError."""
+    def mirror(self, origin: Origin, messages: Sequence[StoredMessage]) -> None:
+        """Store messages of the mirror's origin, at least one, under their sequences.
 
-    def copy(self, origin: Origin, sequence: int, subject: str, header: bytes, body: bytes) -> None:
-        """Store the message `sequence` of a source, whose header names its origin. Raises ApiError."""
+        Raises ApiError if one cannot be stored. Those before it are stored then, and `origin.copied` says so.
+        """
+
+    def copy(self, origin: Origin, messages: Sequence[StoredMessage], originals: Sequence[str]) -> None:
+        """Store messages of a source, at least one, as new ones whose headers name the origin.
+
+        originals: the subject of each in the origin. Raises ApiError, as `mirror` does.
+        """
 
     def skip_to(self, sequence: int) -> None:
         """Skip to `sequence`: up to there the mirror's origin has nothing that is not here."""
@@ -156,10 +163,11 @@ class Origin:
         """Take note that the consumer begins after `delivered`, a sequence, and has `pending` messages."""
         raise NotImplementedError
 
-    def take(self, delivery: ReplyInfo, original: str, subject: str, header: bytes, body: bytes) -> None:
-        """Store a message under `subject`; `original` is its subject in the origin.
+    def take(self, messages: Sequence[StoredMessage], originals: Sequence[str], pending: int) -> None:
+        """Store messages, at least one; `originals` are their subjects in the origin.
 
-        Raises ApiError if it cannot be stored. A later attempt then asks for it again.
+        pending: how many messages the origin has for us after these. Raises ApiError for the first that
+        cannot be stored. A later attempt then asks for it again.
         """
         raise NotImplementedError
 
@@ -179,7 +187,9 @@ class Origin:
 
     def start(self) -> None:
         """Begin the first attempt in the loop's next turn."""
-        self._watch = self._account.watch_interest(self._interest, self._subject(self._config()))
+        self._watch = self._account.watch_interest(
+            self._interest, request_subject(self.source, self._config())
+        )
         self._later(0)
 
     def stop(self) -> None:
@@ -248,7 +258,7 @@ class Origin:
         """React to a change of interest in the origin's API: it came within reach, or went out of it."""
         if change.delta < 0:
             account = self._account
-            self._cut = not account.has_interest(self._subject(self._config()), own=True)
+            self._cut = not account.has_interest(request_subject(self.source, self._config()), own=True)
         elif self._reply is None and (self._cut or not self.following):
             self._cut = False
             self.retry_now()
@@ -271,9 +281,6 @@ class Origin:
         self.start_at(config)
         return config
 
-    def _subject(self, config: ConsumerConfig) -> str:
-        return request_subject(self.source, config)
-
     def _attempt(self) -> None:
         self._drop()
         account = self._account
@@ -292,7 +299,7 @@ class Origin:
         reply = f"$JSC.R.{self._host.new_id(8)}"
         self._reply = account.subscribe(reply, self._answered)
         self._timer = self._clock.call_later(HASTE if self._hasty else ANSWER_TIMEOUT, self._unanswered)
-        subject = self._subject(config)
+        subject = request_subject(self.source, config)
         target = account.mapped(subject)
         receivers = account.publish(target, body, reply=reply, header=header, own=True) if target else 0
         if not receivers and self._reply is not None:
@@ -360,7 +367,9 @@ class Origin:
         self._delivered = 0
         self.lag = int(answer.get("num_pending", 0))
         self.accepted(delivered, self.lag)
-        self._subscription = self._account.subscribe(self._deliver_subject, self._arrived)
+        self._subscription = self._account.subscribe_to_deliveries(
+            self._deliver_subject, self._arrived, self._arrived_together
+        )
         self.last_active = self._clock.now()
         self._timer = self._clock.call_later(SILENCE, self._check_health)
 
@@ -398,41 +407,42 @@ class Origin:
         delivery = read_delivery(message.reply)
         if delivery is None or delivery.consumer != self._consumer or delivery.tries > 1:
             return
-        position = (self.copied, self._delivered)
-        if not self._advance(delivery):
+        subject, header = delivery.subject or message.subject, message.header
+        found = StoredMessage(delivery.stream_seq, subject, header, message.body, delivery.time)
+        self._accept([found], delivery.consumer_seq, delivery.pending)
+
+    def _arrived_together(self, run: DeliveredRun) -> None:
+        if self._subscription is None:
             return
-        self.lag = max(delivery.pending - 1, 0)
+        self.last_active = self._clock.now()
+        reply = read_delivery(f"{run.ack_prefix}1.1.1.1")
+        if reply is not None and reply.consumer == self._consumer:
+            self._accept(run.messages, run.number, run.pending)
+
+    def _accept(self, messages: Sequence[StoredMessage], number: int, pending: int) -> None:
+        """Take deliveries of our consumer that follow one another, unless they are not what comes next.
+
+        A gap leads to a new consumer. number: of the first delivery. pending: as in `take`.
+        """
+        known = sum(1 for message in messages if message.seq <= self.copied)
+        if number == self._delivered + 1:
+            self._delivered += known
+        if known == len(messages):
+            return
+        if number + known != self._delivered + 1:
+            if number + known > self._delivered:
+                self.retry()
+            return
+        before = self._delivered
+        self._delivered, self.copied = number + len(messages) - 1, messages[-1].seq
+        self.lag = max(pending - 1, 0)
         if self._stalls:
             self._stalls, self.error = 0, None
-        header = message.header
-        if header:
-            header = headers.remove(headers.remove(header, prefix=b"Nats-Expected-"), prefix=b"Nats-Batch-")
-        subject = original = delivery.subject or message.subject
-        for transform in self.transforms:
-            changed = transform.apply(subject) if transform is not None else None
-            if changed is not None:
-                subject = changed
-                break
         try:
-            self.take(delivery, original, subject, header, message.body)
+            self.take(*as_copied(messages[known:], self.transforms), pending)
         except ApiError as error:
-            self.copied, self._delivered = position
+            self._delivered = before
             self.retry(error)
-
-    def _advance(self, delivery: ReplyInfo) -> bool:
-        """Check a delivery's place in the order; return whether to take it. A gap leads to a new consumer."""
-        expected = delivery.consumer_seq == self._delivered + 1
-        if delivery.stream_seq <= self.copied:
-            if expected:
-                self._delivered += 1
-            return False
-        if not expected:
-            if delivery.consumer_seq > self._delivered:
-                self.retry()
-            return False
-        self._delivered = delivery.consumer_seq
-        self.copied = delivery.stream_seq
-        return True
 
     def _control(self, message: Message) -> None:
         if message.reply:

@@ -7,11 +7,18 @@ pure.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from ....protocol import headers
 from ....protocol.api.consumer import ConsumerConfig
 from ....protocol.api.stream import StreamSource
 from ...clock import SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ....protocol.transform import SubjectTransform
+    from ....store.message import StoredMessage
 
 HEARTBEAT = SECOND
 SILENCE = 10 * SECOND  # after it the follower gives its origin up, and the origin deletes its consumer
@@ -131,3 +138,37 @@ def read_delivery(reply: str) -> ReplyInfo | None:
         return None
     tries, stream_seq, consumer_seq, time, pending = map(int, numbers)
     return ReplyInfo(tokens[at], tokens[at + 1], tries, stream_seq, consumer_seq, time, pending, subject)
+
+
+def as_copied(
+    messages: Sequence[StoredMessage], transforms: Sequence[SubjectTransform | None]
+) -> tuple[list[StoredMessage], list[str]]:
+    """Return the origin's messages as their copies will have them, and their subjects in the origin.
+
+    Conditions for the publish to the origin are removed from the headers. The first transform that matches a
+    subject changes it; None stands for one that changes nothing.
+    """
+    copied = [
+        message._replace(header=_unconditional(message.header)) if _conditional(message[2]) else message
+        for message in messages
+    ]
+    originals = [message[1] for message in copied]
+    if any(transforms):
+        copied = [message._replace(subject=_transformed(message[1], transforms)) for message in copied]
+    return copied, originals
+
+
+def _conditional(header: bytes) -> bool:
+    return b"\r\nNats-Expected-" in header or b"\r\nNats-Batch-" in header
+
+
+def _unconditional(header: bytes) -> bytes:
+    return headers.remove(headers.remove(header, prefix=b"Nats-Expected-"), prefix=b"Nats-Batch-")
+
+
+def _transformed(subject: str, transforms: Sequence[SubjectTransform | None]) -> str:
+    for transform in transforms:
+        changed = transform.apply(subject) if transform is not None else None
+        if changed is not None:
+            return changed
+    return subject

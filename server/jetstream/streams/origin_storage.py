@@ -7,11 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from ....protocol.errors import ApiError
+from . import source_header
 from .ingest import Duplicate
 from .origin_consumer import OriginTarget
 from .source_offsets import SourceOffset
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ....store.message import StoredMessage
     from ...task_executor import Done
     from .contents import StreamContents
     from .context import SaveOffsets
@@ -64,18 +69,40 @@ class OriginStorage:
         self._stream = stream
         self._save = save
 
-    def mirror(
-        self, origin: Origin, sequence: int, subject: str, header: bytes, body: bytes, time: int
-    ) -> None:
-        """Store a message of the mirror's origin under its sequence. Raises ApiError."""
-        self._ingest.store_mirrored(sequence, subject, header, body, time)
+    def mirror(self, origin: Origin, messages: Sequence[StoredMessage]) -> None:
+        """Store messages of the mirror's origin under their sequences; see `OriginTarget`."""
+        try:
+            self._ingest.store_mirrored(messages)
+        except ApiError:
+            origin.copied = self._store.last_seq
+            raise
 
-    def copy(self, origin: Origin, sequence: int, subject: str, header: bytes, body: bytes) -> None:
-        """Store the message `sequence` of a source, whose header names its origin. Raises ApiError."""
+    def copy(self, origin: Origin, messages: Sequence[StoredMessage], originals: Sequence[str]) -> None:
+        """Store messages of a source; see `OriginTarget`."""
+        at, label = 0, source_header.label(origin.index, origin.identity)
+        while at < len(messages):
+            at, newest = self._ingest.store_copies(messages, originals, at, label)
+            if newest:
+                self._note(origin, newest, self._store.last_seq)
+            if at < len(messages):
+                try:
+                    self._copy_one(origin, messages[at], originals[at])
+                except ApiError:
+                    origin.copied = messages[at].seq - 1
+                    raise
+                at += 1
+
+    def _copy_one(self, origin: Origin, message: StoredMessage, original: str) -> None:
+        sequence, subject, header, body, _ = message
+        header = source_header.labelled(header, origin.index, sequence, original, origin.identity)
         try:
             copy = self._ingest.store(subject, header, body, sourced=True)
         except Duplicate:
             return
+        self._note(origin, sequence, copy)
+
+    def _note(self, origin: Origin, sequence: int, copy: int) -> None:
+        """Take note that the message `sequence` of the origin is stored as `copy`."""
         self._offsets.note(origin.index, SourceOffset(sequence, origin.identity), copy)
         if self._ack_queue.idle:
             self._ack_queue.wake()

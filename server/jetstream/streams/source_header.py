@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ....protocol import headers
 from ....protocol.api.stream import StreamSource
 from ....protocol.identifier import name_hash
 
+Label = tuple[bytes, bytes | None, bytes]
 HEADER = b"Nats-Stream-Source"
 ANY = ">"
 
@@ -69,11 +71,30 @@ def write(index: str, sequence: int, subject: str, identity: str) -> bytes:
     An external origin that is copied whole gets the short form that the leaf-node documentation shows, as its
     name with the hash and the sequence are all that a reader needs.
     """
+    lead, between, end = _parts(index, identity)
+    value = f"{lead}{sequence}" if between is None else f"{lead}{sequence}{between}{subject}"
+    return (value + end).encode("utf-8", "surrogateescape")
+
+
+def label(index: str, identity: str) -> Label:
+    """Return what a copy's header line has beside sequence and subject; see `native.take_copies`."""
+    lead, between, end = _parts(index, identity)
+    raw = between.encode("utf-8", "surrogateescape") if between is not None else None
+    name, rest = f"{HEADER.decode()}: {lead}", f"{end}\r\n\r\n"
+    return name.encode("utf-8", "surrogateescape"), raw, rest.encode("utf-8", "surrogateescape")
+
+
+def labelled(header: bytes, index: str, sequence: int, subject: str, identity: str) -> bytes:
+    """Return the header that the copy of a message gets, with the value of `write`."""
+    return headers.set(header, HEADER, write(index, sequence, subject, identity))
+
+
+def _parts(index: str, identity: str) -> tuple[str, str | None, str]:
+    """Return a value's text before the sequence, between it and the subject (None: no subject), and after."""
     origin, pattern, destination = index.split(" ")
     if pattern == destination == ANY and ":" in origin:
-        return f"{origin} {sequence}".encode("utf-8", "surrogateescape")
-    value = f"{origin} {sequence} {pattern} {destination} {subject}"
-    return (f"{value} {identity}" if identity else value).encode("utf-8", "surrogateescape")
+        return f"{origin} ", None, ""
+    return f"{origin} ", f" {pattern} {destination} ", f" {identity}" if identity else ""
 
 
 def read(value: bytes) -> SourceHeader | None:

@@ -8,19 +8,18 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from ....protocol import headers
 from ....protocol.api.consumer import ConsumerConfig
 from ....protocol.api.stream import StreamSource, StreamSourceInfo
 from ....protocol.identifier import name_hash
 from ...slices import Slices, Steps, TurnScheduler, at_once, paced
 from . import source_header
 from .origin_consumer import Origin, OriginTarget
-from .origin_request import ReplyInfo
 from .source_header import source_index
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
+    from ....store.message import StoredMessage
     from ...slices import LoopTurns
     from .contents import StreamContents
     from .context import StreamContext
@@ -72,11 +71,11 @@ class MirrorOrigin(Origin):
         self.copied = max(delivered, self.contents.store.last_seq)
         self._see_how_far(pending)
 
-    def take(self, delivery: ReplyInfo, original: str, subject: str, header: bytes, body: bytes) -> None:
-        """Store a message under the origin's sequence. Raises ApiError."""
-        del original
-        self._see_how_far(delivery.pending)
-        self.target.mirror(self, delivery.stream_seq, subject, header, body, delivery.time)
+    def take(self, messages: Sequence[StoredMessage], originals: Sequence[str], pending: int) -> None:
+        """Store messages under the origin's sequences. Raises ApiError."""
+        del originals
+        self._see_how_far(pending)
+        self.target.mirror(self, messages)
 
     def _see_how_far(self, pending: int) -> None:
         if self._behind and pending < NEARLY:
@@ -148,11 +147,10 @@ class SourceOrigin(Origin):
         self.target.reset_source(self.index)
         self.copied, self._again = 0, True
 
-    def take(self, delivery: ReplyInfo, original: str, subject: str, header: bytes, body: bytes) -> None:
-        """Store a message as a new one, with a header that names its origin. Raises ApiError."""
-        value = source_header.write(self.index, delivery.stream_seq, original, self.identity)
-        header = headers.set(header, source_header.HEADER, value)
-        self.target.copy(self, delivery.stream_seq, subject, header, body)
+    def take(self, messages: Sequence[StoredMessage], originals: Sequence[str], pending: int) -> None:
+        """Store messages as new ones, with headers that name their origin. Raises ApiError."""
+        del pending
+        self.target.copy(self, messages, originals)
 
     def stored_up_to(self) -> int:
         """Return the origin's sequence of the newest copy stored here."""

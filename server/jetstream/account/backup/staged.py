@@ -6,6 +6,7 @@ same positions. Before that nothing of it is visible, and a server that is resta
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -92,7 +93,9 @@ class StagedStream:
         )
         if refused is not None:
             raise refused
-        self.store.append_at(seq, entry.name, entry.header, entry.body, entry.time)
+        self.store.append_each(
+            [(entry.name, entry.header, entry.body)], array("Q", [seq]), array("q", [entry.time])
+        )
 
     def drop(self) -> None:
         """Delete it, unless it was adopted. Errors are logged."""

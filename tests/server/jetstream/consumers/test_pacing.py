@@ -7,7 +7,7 @@ from lib.consumer_fixture import SECOND, ConsumerFixture
 from pyjs.protocol import headers
 from pyjs.server.accounts.subscription import Message
 from pyjs.server.jetstream.consumers.delivery_rate import RateLimit
-from pyjs.server.jetstream.consumers.push_delivery import FlowWindow
+from pyjs.server.jetstream.consumers.flow_window import FlowWindow
 
 
 def test_a_window_asks_at_half_and_is_full_beyond_all() -> None:

@@ -12,6 +12,7 @@ from lib.fake_disk import FakeDisk, PowerCut
 from lib.streams import JetStreamFixture
 from pyjs.protocol import headers
 from pyjs.server.jetstream.host import BatchCapacity
+from pyjs.store.message import numbered
 
 SECOND = 1_000_000_000
 
@@ -136,7 +137,8 @@ def test_a_batch_lasts_as_long_as_something_is_added(fixture: JetStreamFixture) 
 
 def test_large_rollups_answer_when_they_are_done(fixture: JetStreamFixture) -> None:
     stream = fixture.stream(subjects=["s.*"], allow_atomic=True, allow_rollup_hdrs=True)
-    stream.store.append_batch([("s.a", b"", b"")] * 5000 + [("s.b", b"", b"")] * 5000, fixture.clock.now())
+    messages = [("s.a", b"", b"")] * 5000 + [("s.b", b"", b"")] * 5000
+    stream.store.append_each(*numbered(messages, stream.store.last_seq + 1, fixture.clock.now()))
     fixture.publish("s.b", Nats_Batch_Id="b", Nats_Batch_Sequence="1", Nats_Rollup="sub")
     send(fixture, 2, Nats_Rollup="sub", Nats_Batch_Commit="1")
     fixture.clock.advance(SECOND)

@@ -10,7 +10,7 @@ from lib.streams import JetStreamFixture, Spy
 from pyjs.protocol import headers
 from pyjs.protocol.api.stream import StreamConfig
 from pyjs.server import slices
-from pyjs.server.accounts.subscription import Message
+from pyjs.server.accounts.subscription import DeliveredRun, Message, RunSubscription
 from pyjs.server.jetstream.consumers.core import Consumer
 from pyjs.server.jetstream.streams.core import Stream
 from pyjs.server.jetstream.streams.origin_consumer import Origin
@@ -53,7 +53,14 @@ def lose(followed: Origin, wanted: Callable[[Message], bool]) -> list[Message]:
         else:
             followed._arrived(message)
 
-    subscription.callback = arrived
+    def arrived_together(run: DeliveredRun) -> None:
+        for place, (seq, subject, header, body, time) in enumerate(run.messages):
+            left = run.pending + len(run.messages) - 1 - place
+            reply = f"{run.ack_prefix}{seq}.{run.number + place}.{time}.{left}"
+            arrived(Message(subject, reply, header, body, None))
+
+    assert isinstance(subscription, RunSubscription)
+    subscription.callback, subscription.run_callback = arrived, arrived_together
     return lost
 
 
