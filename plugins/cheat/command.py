@@ -6,14 +6,15 @@ add one, put `<family>.cheat` here; a test looks up its commands and flags.
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
 from importlib.resources import files
 from pathlib import Path
 
 import click
 
 from ...cli import render
-from ...cli.command import Command
-from ...cli.errors import NotFoundError, UsageError, close_matches
+from ...cli.command import Command, CommandGroup
+from ...cli.errors import UsageError, close_matches, warn
 
 SUFFIX = ".cheat"
 
@@ -29,17 +30,32 @@ def sheets() -> dict[str, str]:
 @click.option("--list", "list_only", is_flag=True, help="List the sheets.")
 @click.option("--save", metavar="DIRECTORY", default="", help="Save all sheets there, for the program cheat.")
 def cheat(label: str, list_only: bool, save: str) -> None:
-    """Show the commands for what people do often, by family."""
+    """Show the commands for what people do often, by family.
+
+    LABEL is the name of a sheet, or of a command of its family, such as `pub`.
+    """
     found = sheets()
     if save:
         _save(found, Path(save))
     elif list_only or not label:
-        render.show("\n".join(["Available Cheats:", "", *(f"    {name}" for name in found)]))
-    elif label not in found:
-        near = close_matches(label, found)
-        raise NotFoundError(f'there is no cheat sheet "{label}"', near or "'cheat --list' shows them all")
+        _list(found)
+    elif name := _sheet(label, found):
+        render.show(found[name].rstrip())
     else:
-        render.show(found[label].rstrip())
+        near = close_matches(label, found)
+        warn(f'there is no cheat sheet "{label}"' + (f"; {near}" if near else ""))
+        _list(found)
+
+
+def _sheet(label: str, names: Container[str]) -> str:
+    """Return the name of the sheet of a family or command, by any of its names; empty if there is none."""
+    root = click.get_current_context().find_root().command
+    command = root.aliases.get(label, label) if isinstance(root, CommandGroup) else label
+    return next((each for each in (label, command, f"{command}s") if each in names), "")
+
+
+def _list(names: Iterable[str]) -> None:
+    render.show("\n".join(["Available Cheats:", "", *(f"    {name}" for name in names)]))
 
 
 def _save(found: dict[str, str], directory: Path) -> None:

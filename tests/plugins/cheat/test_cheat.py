@@ -31,8 +31,55 @@ def test_sheets_are_listed_shown_and_saved(cli: Cli, tmp_path: Path) -> None:
     again = cli.run("cheat", "--save", "saved")
     assert (again.code, again.out) == (2, "")
     wrong = cli.run("cheat", "steam")
-    assert (wrong.code, wrong.out) == (3, "")
+    assert (wrong.code, wrong.out.split()[2:]) == (0, names)  # as nats
     assert "did you mean stream?" in wrong.err
+
+
+@pytest.mark.parametrize(
+    ("label", "name"),
+    [("pub", "publish"), ("sub", "subscribe"), ("req", "request"), ("str", "stream"), ("con", "consumer"),
+     ("obj", "object"), ("micro", "service"), ("srv", "server"), ("schema", "schemas"), ("nsc", "nsc")],
+)  # fmt: skip
+def test_a_sheet_is_found_by_any_name_of_its_command(cli: Cli, label: str, name: str) -> None:
+    assert cli.ok("cheat", label) == sheets()[name]
+
+
+# What the sheets of nats are about. Its auth sheet and others repeat commands that have a sheet of their own.
+NATS = """
+account: account info, account report connections, account backup
+auth: auth operator add, auth operator select, auth account add, auth account push, auth user add,
+      auth user credential, server generate, context add
+bench: bench pub, bench sub, bench service serve, bench service request, bench js pub async, bench js ordered,
+       bench js consume, bench js fetch, bench kv put, bench kv get
+consumer: consumer add, consumer info, consumer rm, consumer edit, consumer next, consumer sub,
+          consumer cluster step-down
+context: context add, context edit, context select, context ls, context validate, pub
+errors: errors lookup, errors ls, errors edit
+events: events
+kv: kv add, kv put, kv get, kv watch, kv del, kv info, stream backup, stream restore
+latency: latency
+object: object add, object put, object get, object del, object ls, stream backup, stream restore
+publish: pub, request
+reply: reply
+schemas: schema search, schema info, schema validate
+server: server ping, server info, server list, server report connections, server report accounts,
+        server report jetstream, server passwd, server request subscriptions, server request variables,
+        server request connections, server request gateways, server request leafnodes,
+        server request accounts, server request jetstream, server cluster step-down
+stream: stream add, stream info, stream rm, stream edit, stream ls, stream find, stream copy, stream get,
+        stream rmm, stream purge, stream view, stream backup, stream restore, stream seal,
+        stream cluster step-down, stream cluster peer-remove
+subscribe: sub
+"""
+
+
+@pytest.mark.parametrize("topic", NATS.replace("\n ", " ").strip().splitlines())
+def test_every_topic_of_nats_has_a_sheet_with_its_commands(topic: str) -> None:
+    name, _, commands = topic.partition(":")
+    lines = sheets()[name].splitlines()
+    missing = [each for each in (" ".join(one.split()) for one in commands.split(","))
+               if not any(f"{line} ".startswith(f"pyjs {each} ") for line in lines)]  # fmt: skip
+    assert missing == []
 
 
 @pytest.mark.parametrize("name", sheets())
