@@ -21,8 +21,7 @@ INTERRUPT = "interrupt"
 class ExitCode(IntEnum):
     """How a run ended. `nats` ends every failure with 1: a script that only looks for failure sees the same.
 
-    `pyjs server check` has the codes of monitoring systems: 0 fine, 1 warning, 2 critical, 3 unknown; so has
-    `pyjs doctor`.
+    `pyjs server check` has the codes of monitoring systems: 0 fine, 1 warning, 2 critical, 3 unknown.
     """
 
     OK = 0  # done, help was asked for, or the answer to a confirmation was no
@@ -32,6 +31,8 @@ class ExitCode(IntEnum):
     REFUSED = 4  # a server understood and said no: who one is, what one may do, or a limit
     DIFFERS = 5  # a comparison found differences: `edit --dry-run`, `plan`
     UNAVAILABLE = 6  # nobody answered: no server, no JetStream, no leader, or not in time; later it may work
+    WARNINGS = 7  # an examination found warnings, and nothing worse
+    ERRORS = 8  # an examination found errors
     INTERRUPTED = 130  # Ctrl-C
     BROKEN_PIPE = 141  # the reader of the output went away, as in `pyjs … | head`
 

@@ -88,6 +88,15 @@ def test_a_difference(guarded: Cli) -> None:
     assert guarded.run("stream", "edit", "ORDERS", "--max-msgs", "-1", "--dry-run").code == ExitCode.OK
 
 
+def test_an_examination_has_codes_of_its_own(guarded: Cli) -> None:
+    assert guarded.run("doctor").code == ExitCode.OK
+    guarded.ok("stream", "add", "LONG", "--subjects", "long", "--dupe-window", "2h", "--defaults")
+    assert guarded.run("doctor").code == ExitCode.WARNINGS
+    guarded.ok("stream", "rm", "LONG", "--force")
+    assert guarded.run("doctor", "--server", "127.0.0.1:1").code == ExitCode.ERRORS
+    assert guarded.run("doctor", "--nosuchflag").code == ExitCode.USAGE
+
+
 def test_nobody_there(guarded: Cli) -> None:
     assert guarded.run("stream", "ls", "--server", "127.0.0.1:1").code == ExitCode.UNAVAILABLE
     assert guarded.run("stream", "ls", "--js-domain", "nosuch").code == ExitCode.UNAVAILABLE

@@ -100,13 +100,13 @@ def test_faults_of_streams_and_consumers(serve: Callable[[str], ServerProcess], 
         "max_ack_pending": "error",
         "never_acked": "warning",
     }
-    assert examined.code == 2
+    assert examined.code == 8
     page = cli.run("doctor").out
     assert page.startswith(
         "Examination: 1 error, 4 warnings, 1 note\n\nERROR max_ack_pending (ORDERS > NEW)\n"
     )
     cli.ok("consumer", "rm", "ORDERS", "NEW", "--force")
-    assert Examined(cli).code == 1
+    assert Examined(cli).code == 7
     cli.ok("stream", "rm", "ORDERS", "--force")
 
 
@@ -127,7 +127,7 @@ def test_faults_that_keep_messages_from_one_consumer(
         "filter_matches_nothing": "warning",
         "no_push_interest": "warning",
     }
-    assert examined.code == 1
+    assert examined.code == 7
     cli.ok("consumer", "resume", "ORDERS", "PAUSED", "--force")
     cli.ok("consumer", "edit", "ORDERS", "CASE", "--filter=orders.eu.>", "--force")
     cli.ok("consumer", "rm", "ORDERS", "PUSH", "--force")
@@ -159,13 +159,13 @@ def test_the_page_shows_what_is_printed(cli: Cli, server: ServerProcess) -> None
 def test_faults_of_connections(serve: Callable[[str], ServerProcess], tmp_path: Path) -> None:
     assert Examined(cli_of(serve, tmp_path, "plain")).found == {"jetstream": "warning"}
     wrong = Examined(cli_of(serve, tmp_path, "well"), "--js-domain", "nowhere")
-    assert (wrong.found, wrong.code) == ({"jetstream": "error"}, 2)
+    assert (wrong.found, wrong.code) == ({"jetstream": "error"}, 8)
     denied = Examined(cli_of(serve, tmp_path, "denied"), "--timeout", "300ms")
     assert denied.found == {"permissions": "warning", "jetstream_domain": "note"}
     (told,) = [each["text"] for each in denied.records if each["check"] == "permissions"]
     assert "$js.api.stream.list" in told.lower()
     refused = Examined(cli_of(serve, tmp_path, "nobody"))
-    assert (refused.found, refused.code) == ({"connection": "error"}, 2)
+    assert (refused.found, refused.code) == ({"connection": "error"}, 8)
     assert "token" not in refused.records[0]["text"]
     assert Examined(Cli(tmp_path, "--server", "127.0.0.1:1")).found == {"connection": "error"}
 
@@ -245,7 +245,7 @@ def test_an_operator_whose_token_ends_soon(launch: Callable[[str], ServerProcess
     system = env.admin.write(tmp_path)
     url = launch(env.memory()).url
     examined = Examined(Cli(tmp_path, "--server", url, "--creds", str(system), "--timeout", "20s"))
-    assert (examined.found, examined.code) == ({"operator_token": "warning"}, 1)
+    assert (examined.found, examined.code) == ({"operator_token": "warning"}, 7)
 
 
 def test_certificates_that_end_soon(launch: Callable[[str], ServerProcess], tmp_path: Path) -> None:
