@@ -53,6 +53,7 @@ CONTEXTS = Table(
         Column("jetstream_domain", "JS Domain", wide=True),
         Column("selected", "Selected", FLAG, wide=True),
     ),
+    empty="No known contexts",
 )
 CHECKED = Table(
     "checked_contexts",
@@ -176,9 +177,6 @@ def ls(names: bool, completion: bool) -> None:
     if names or completion:
         for name in known:
             render.show(f"{name}:{contexts.load(name).get('description', '')}" if completion else name)
-        return
-    if not known and output.is_for_people():
-        click.echo("No known contexts", err=True)
         return
     star = contexts.selected()
     found = [{"name": name, **contexts.load(name)} for name in known]

@@ -47,7 +47,7 @@ from .columns import (
     Table,
 )
 from .options import json_before, listing, shape_of, showing
-from .result import drawn, is_asked_for, is_for_people, show, show_page
+from .result import drawn, is_asked_for, is_for_people, show, show_none, show_page
 
 __all__ = (
     "BYTES",
@@ -73,6 +73,7 @@ __all__ = (
     "listing",
     "shape_of",
     "show",
+    "show_none",
     "show_page",
     "showing",
 )

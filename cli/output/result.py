@@ -14,7 +14,7 @@ from ..flags import session
 from . import folding, formats, layout, terminal
 from .cells import clean
 from .choice import OutputChoice, chosen
-from .columns import FilledTable, Grid
+from .columns import FilledTable, Grid, Table
 
 DRAWN = {"md": "md", "markdown": "md", "csv": "csv", "tsv": "tsv"}  # values of NATS_TABLE_FORMAT
 
@@ -70,11 +70,18 @@ def show(
         names = (clean(str(each.get(main.table.key, ""))) for each in main.values())
         _write_lines(name for name in names if name)  # a step of an explanation may have none
     elif choice.format == formats.MD:
-        _write("\n\n".join(formats.as_markdown(each.texts(wide=True)) for each in tables if _is_drawn(each)))
+        full = [formats.as_markdown(each.texts(wide=True)) for each in tables if _is_drawn(each)]
+        _write("\n\n".join(full or [main.table.empty or ""]))
     elif text:
         _write(folding.folded(text))
     else:
         _draw(tables, choice, before, after, aside)
+
+
+def show_none(table: Table) -> None:
+    """Show programs a list with nothing in it; people get the error that says so."""
+    if not is_for_people():
+        show(table.of([]), document=[])
 
 
 def _is_drawn(rows: FilledTable) -> bool:

@@ -70,6 +70,7 @@ async def list_counters(subject: str, stream: str) -> None:
         name = str(info["config"]["name"])
         found = sorted(await connection.js.subjects(name, subject or ">"))
     if not found:
+        output.show_none(COUNTERS)
         raise NotFoundError("no counters found", f"{name} has none for {subject}" if subject else "")
     if not output.is_asked_for():
         render.show("\n".join(found))

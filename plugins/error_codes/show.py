@@ -61,6 +61,7 @@ def ls(match: str, sort: str, reverse: bool, file: str | None) -> None:
         if any(wanted.search(str(record.get(field, ""))) for field in fields)
     ]
     if not found:
+        output.show_none(ERRORS)
         raise NotFoundError(f"no errors found matching regular expression {match}")
     found.sort(key=lambda record: record.get(ORDERS[sort], 0), reverse=reverse)
     output.show(ERRORS.of(found))

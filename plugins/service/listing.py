@@ -9,6 +9,7 @@ import click
 from ...cli import output, render
 from ...cli.command import Command
 from ...cli.connection import connect
+from ...cli.errors import NotFoundError
 from ...cli.output import NAME, SPAN, TEXT, WORD, Column, Table
 from ...protocol import micro
 from ..messaging.rtt import in_words
@@ -43,7 +44,12 @@ PINGS = Table(
 async def list_services(service: str) -> None:
     """List the services, or the instances of one."""
     async with connect() as connection:
-        found = await documents(connection, micro.INFO, service)
+        try:
+            found = await documents(connection, micro.INFO, service)
+        except NotFoundError:
+            if not service:
+                output.show_none(SERVICES)
+            raise
     title = f"{service} Service Instances" if service else None
     output.show(SERVICES.of(found, title=title), document=found)
 

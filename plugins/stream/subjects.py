@@ -82,7 +82,10 @@ async def gaps(stream: str, force: bool, progress: bool, all_streams: bool) -> N
         name = await chosen(connection, stream, everything=all_streams)
         info = await connection.js.stream_info(name, {"deleted_details": True})
     state = info["state"]
-    found = ranges(sorted({*(state.get("deleted") or []), *((state.get("lost") or {}).get("msgs") or [])}))
+    missing = {*(state.get("deleted") or []), *((state.get("lost") or {}).get("msgs") or [])}
+    found = ranges(
+        sorted(missing - {0})
+    )  # nats-server names 0, which is no sequence, where a stream is empty
     if not found and output.is_for_people():
         render.show(f"No deleted messages in Stream {name}")
         return
