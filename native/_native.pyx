@@ -16,7 +16,7 @@ from cpython.tuple cimport PyTuple_SET_ITEM
 from cpython.unicode cimport PyUnicode_AsEncodedString, PyUnicode_DecodeUTF8
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memchr, memcmp, memcpy
+from libc.string cimport memchr, memcmp, memcpy, memset
 
 cdef extern from "Python.h":
     bint PyUnicode_IS_COMPACT_ASCII(object text)
@@ -330,6 +330,45 @@ cdef bint _permits(tuple allow, tuple deny, const char* subject, Py_ssize_t size
     return True
 
 
+cdef enum:
+    _MOST_TOKENS = 16
+    _LONGEST_HEAD = 128
+
+
+cdef PyObject* _stream_plan(const char* subject, Py_ssize_t size, dict routes, object literal):
+    """Return the plan that the subject shares with others that begin alike, borrowed; NULL if none is known."""
+    cdef char key[144]  # _LONGEST_HEAD and _MOST_TOKENS
+    cdef Py_ssize_t tokens = 1, place, head = 0, second = 0
+    cdef PyObject* known
+    for place in range(size):
+        if subject[place] == _DOT:
+            if tokens == 1:
+                head = place
+            elif tokens == 2:
+                second = place
+            tokens += 1
+    if tokens == 2:
+        second = head
+    if tokens < 2 or tokens > _MOST_TOKENS or second > _LONGEST_HEAD or not _literal(subject, size):
+        return NULL
+    memcpy(key, subject, second)
+    memset(key + head, _DOT, tokens - 1)
+    known = PyDict_GetItem(routes, PyBytes_FromStringAndSize(key, head + tokens - 1))
+    if known == NULL:
+        return NULL
+    if <object> known is None:
+        if tokens == 2:
+            return NULL
+        memcpy(key, subject, second)
+        memset(key + second, _DOT, tokens - 2)
+        known = PyDict_GetItem(routes, PyBytes_FromStringAndSize(key, second + tokens - 2))
+        if known == NULL or <object> known is None:
+            return NULL
+    if literal and PyUnicode_DecodeUTF8(subject, size, "surrogateescape") in literal:
+        return NULL
+    return known
+
+
 cdef tuple _inbox_receiver(bytes subject, bint headed, dict receivers, set seen, object ends, object literal):
     """Return the only receiver of a subject without a plan; None if it needs more, or has come before."""
     cdef const char* text = PyBytes_AS_STRING(subject)
@@ -560,6 +599,7 @@ def deliver_publishes(
     cdef bytes prefix = lookups[2]
     cdef set seen = lookups[4]
     cdef object ends = lookups[5], literal = lookups[6]
+    cdef dict routes = lookups[7]
     cdef tuple allow = None if rules is None else rules[0], deny = () if rules is None else rules[1]
     cdef object plan, receiver = None
     cdef PyObject* known
@@ -597,6 +637,8 @@ def deliver_publishes(
         known = PyDict_GetItem(plans, subject)
         if known == NULL:
             known = _shared_plan(base + one.subject, one.subject_size, shared, prefix)
+        if known == NULL and len(routes):
+            known = _stream_plan(base + one.subject, one.subject_size, routes, literal)
         if known == NULL:
             found = None
             if not (run or groups_size):

@@ -1,10 +1,12 @@
 """Delivering publishes while they are found, as long as that takes nothing but their plans.
 
-Subjects are looked up in (plans, shared, prefix, receivers, seen, ends, literal):
+Subjects are looked up in (plans, shared, prefix, receivers, seen, ends, literal, routes):
 
 plans: by subject; see `server.accounts.plan`.
 shared, prefix: the plans of subjects that begin with `prefix`, which ends with a dot, and are not in `plans`:
     by the token that follows it, if there are more. None where they have none in common.
+routes: the plans of subjects that begin alike, by `route_keys`, for those that are not in `plans` either. If
+    the first key has none in common (None), the second may have; a subject in `literal` needs one of its own.
 receivers, ends, literal: as in `frame_replies`, for all other subjects that have no plan.
 seen: the hashes of subjects that were delivered so. When one comes again, it needs a plan.
 """
@@ -22,6 +24,8 @@ _ACK = b"$JS.ACK."  # and those of servers, if there is an `@` in them
 _WIDE = 1024  # deliveries of wide plans after which the caller looks at the clock
 _MOST_SEEN = 8192
 _MOST_GROUPS: Final = 8  # that a frame names
+_MOST_TOKENS: Final = 16  # of a subject that shares its route
+_LONGEST_HEAD: Final = 128  # bytes of its first tokens
 _NAME = rb"[^ \t\r\n]+"
 _START = rb"(%b) (?:\+ (%b)|\|)((?: %b){1,%d}) " % (_NAME, _NAME, _NAME, _MOST_GROUPS)
 _fields = re.compile(_START + rb"()([0-9]{1,9})\r\n").match
@@ -73,7 +77,7 @@ def deliver_publishes(
         if publish is None:
             break
         subject, _reply, header_size, size, _tail, _groups = publish
-        plan = lookups[0].get(subject) or _shared_plan(subject, *lookups[1:3])
+        plan = _plan(subject, lookups)
         if plan is not None and header_size and not plan.headers:
             break
         one = None if plan is None or kind else _batch_subscription(plan)
@@ -167,6 +171,12 @@ def _targets(plan: Any, kind: int, publish: _Publish) -> Any:
     return [*targets, *(share[int(plan.draw() * len(share)) if len(share) > 1 else 0] for share in shares)]
 
 
+def _plan(subject: bytes, lookups: tuple[Any, ...]) -> Any:
+    """Return the plan of a subject, None if none is known."""
+    plan = lookups[0].get(subject) or _shared_plan(subject, *lookups[1:3])
+    return plan or _stream_plan(subject, *lookups[6:8])
+
+
 def _shared_plan(subject: bytes, shared: dict[bytes, Any], prefix: bytes) -> Any:
     """Return the plan that the subject shares with others, None if there is none."""
     start = len(prefix)
@@ -176,9 +186,34 @@ def _shared_plan(subject: bytes, shared: dict[bytes, Any], prefix: bytes) -> Any
     return shared.get(subject[start:end])
 
 
+def route_keys(subject: bytes) -> tuple[bytes, ...]:
+    """Return the keys that a literal subject shares with others of as many tokens, widest first.
+
+    They are its first token, and its first two if there are more, each with a dot for each token after it.
+    None if the subject has one token, an empty one or a wildcard, or is unusually long.
+    """
+    tokens = subject.split(b".")
+    if not 1 < len(tokens) <= _MOST_TOKENS or b"" in tokens or b"*" in tokens or b">" in tokens:
+        return ()
+    heads = (tokens[0],) if len(tokens) == 2 else (tokens[0], b".".join(tokens[:2]))
+    if len(heads[-1]) > _LONGEST_HEAD:
+        return ()
+    return tuple(head + b"." * (len(tokens) - 1 - place) for place, head in enumerate(heads))
+
+
+def _stream_plan(subject: bytes, literal: Any, routes: dict[bytes, Any]) -> Any:
+    """Return the plan that the subject shares with others that begin alike, None if none is known."""
+    for key in route_keys(subject) if routes else ():
+        if key not in routes:
+            return None
+        if (plan := routes[key]) is not None:
+            return None if literal and subject.decode("utf-8", "surrogateescape") in literal else plan
+    return None
+
+
 def _inbox(lookups: tuple[Any, ...], publish: _Publish) -> tuple[Any, ...] | None:
     """Return the only target of a subject without a plan; None if it needs more, or has come before."""
-    _, _, _, receivers, seen, ends, literal = lookups
+    receivers, seen, ends, literal = lookups[3:7]
     subject, _, header_size, _, _, groups = publish
     head, _, last = subject.rpartition(b".")
     found = receivers.get(head)

@@ -22,6 +22,7 @@ from .exports import StreamExport
 from .inbox_routes import InboxRouteCache, Receiver
 from .mapping import Mappings
 from .plan import Draw, Plan, is_request
+from .stream_routes import StreamRouteCache
 from .sublist import Sublist
 from .subscription import ConnectionKind, InterestChange, MessageEndpoint, Subscription, SubscriptionOwner
 
@@ -43,6 +44,7 @@ Lookups = tuple[
     set[int],
     Mapping[bytes, int],
     Mapping[str, object],
+    dict[bytes, Plan | None],
 ]
 
 InterestCallback = Callable[[InterestChange], None]
@@ -86,14 +88,16 @@ class SubjectSpace(SubscriptionOwner):
         self.plans: dict[bytes, Plan] = {}
         self.ack_routes = AckRouteCache(self.sublist, draw)
         self.direct_get_routes = DirectGetRouteCache(self.sublist, draw)
+        self.stream_routes = StreamRouteCache(self.sublist, draw)
         self.inbox_routes = InboxRouteCache(self.sublist)
         self.generation = 0
         self._planned = 0  # subscriptions in all plans together
         self._seen: set[int] = set()  # hashes of inboxes that came once; the subjects may be long
         inboxes = self.inbox_routes.receivers, self._seen, self.sublist.ends, self.sublist.literal
-        self.lookups: Lookups = (self.plans, self.direct_get_routes.plans, DIRECT_GETS, *inboxes)
-        self.routed_lookups: Lookups = (self.plans, {}, b".", *inboxes)
-        self.mapped_lookups: Lookups = (self.plans, {}, b".", {}, set(), {}, {})
+        shared = self.direct_get_routes.plans, DIRECT_GETS
+        self.lookups: Lookups = (self.plans, *shared, *inboxes, self.stream_routes.plans)
+        self.routed_lookups: Lookups = (self.plans, {}, b".", *inboxes, {})
+        self.mapped_lookups: Lookups = (self.plans, {}, b".", {}, set(), {}, {}, {})
         self._imports_at: SubjectTree[list[int]] = SubjectTree()  # indexes in imports_streams, by `local`
         self._watches: SubjectTree[dict[InterestWatch, None]] = SubjectTree()  # by subject, `>` for all
         self._last_watch = 0
@@ -222,6 +226,8 @@ class SubjectSpace(SubscriptionOwner):
             plan = self._shared_plan(subject) if kind == _CLIENT else None
             if plan is not None and plan.batch_subscription is not None:
                 return plan
+        elif kind == _CLIENT and (plan := self.stream_routes.plan(subject)) is not None:
+            return plan
         elif (seen := hash(subject)) not in self._seen and (receiver := self.inbox_routes.receiver(subject)):
             if len(self._seen) >= _MOST_PLANS:
                 self._seen.clear()
@@ -239,6 +245,7 @@ class SubjectSpace(SubscriptionOwner):
         self.generation += 1
         self.ack_routes.clear()
         self.direct_get_routes.clear()
+        self.stream_routes.clear()
         self.inbox_routes.clear()
         self._clear_plans()
 
@@ -254,6 +261,7 @@ class SubjectSpace(SubscriptionOwner):
         if not has_wildcard(subject):
             plans.pop(subject.encode("utf-8", "surrogateescape"), None)
             return
+        self.stream_routes.clear()
         self.inbox_routes.clear()
         if len(plans) > _FEW_PLANS:
             self._clear_plans()

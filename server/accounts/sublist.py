@@ -178,7 +178,10 @@ class Sublist:
         return any(each.sink not in self.leaving for bucket in found for each in bucket)
 
     def colliding(self, pattern: str) -> Iterator[Subscription]:
-        """Yield the subscriptions that match a part of `pattern`, which begins with `ACK` or `DIRECT_GET`."""
+        """Yield the subscriptions that match a part of `pattern`.
+
+        Literal ones are among them only if they begin with `ACK` or `DIRECT_GET`.
+        """
         for bucket in self._tree.colliding(pattern):
             yield from bucket
 

@@ -68,7 +68,7 @@ LAYERS = {
         "flusher | mapping | exports | permissions",
         "subscription",
         "sublist",
-        "plan ack_routes direct_get_routes inbox_routes",
+        "plan ack_routes direct_get_routes inbox_routes stream_routes",
         "space",
         "fanout | routing",
         "imports | leaving | advertiser",

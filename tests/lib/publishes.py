@@ -10,7 +10,25 @@ Scan = tuple[bytes, int, int, int, int, tuple[bytes, bytes]]  # the arguments of
 VERBS = ((b"PUB ", b"HPUB "), (b"PUB ", b""), (b"LMSG ", b"HMSG "), (b"RMSG A ", b"HMSG A "))
 names = st.binary(min_size=1, max_size=8).filter(
     lambda name: not set(name) & set(b" \t\r\n")
-) | st.sampled_from([b"a", b"5", b"12", b"+", b"|", b"i.1", b"i.end", b"i.lit", b"i.seen", b"j.1", b".x"])
+) | st.sampled_from(
+    [
+        b"a",
+        b"5",
+        b"12",
+        b"+",
+        b"|",
+        b"i.1",
+        b"i.end",
+        b"i.lit",
+        b"i.seen",
+        b"j.1",
+        b".x",
+        b"m.1",
+        b"m.2",
+        b"l.a.1",
+        b"l.a.2",
+    ]
+)
 sizes = st.sampled_from(
     [b"0", b"1", b"3", b"03", b"000000005", b"0000000005", b"-1", b"x", b"", b"999999999"]
 )

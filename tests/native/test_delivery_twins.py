@@ -116,7 +116,11 @@ def deliver(
     data, pos, *limits = scan
     shared = {subject.rpartition(b".")[2]: plan for subject, plan in plans.items()} | {b"none": None}
     ends, literal = ({b"end": 1}, {"i.lit": 1}) if others else ({}, {})
-    lookups = plans, shared, b"a.", inboxes, seen, ends, literal
+    routes: dict[bytes, Any] = {b"l.": None, b"m.": plans.get(b"m.1")}
+    for number, (subject, plan) in enumerate(plans.items()):
+        for key in deliveries.route_keys(subject):
+            routes[key] = plan if number % 2 else None
+    lookups = plans, shared, b"a.", inboxes, seen, ends, literal, routes
     result = function(lookups, rules, kind, b"TRACE", flush, run, 3, data, pos, *limits)
     return result, [one.seen for one in receivers], [receivers.index(one) for one in flush], run, seen
 
@@ -311,7 +315,45 @@ def test_subjects_share_a_plan_by_the_token_after_the_prefix(
     run: list[Any] = []
     data = b"PUB %b r 3\r\none\r\n" % subject
     limits = 512, 4096, 1 << 20, (b"PUB ", b"HPUB ")
-    lookups: tuple[Any, ...] = {}, shared, b"a.", {}, set(), {}, {}
+    lookups: tuple[Any, ...] = {}, shared, b"a.", {}, set(), {}, {}, {}
+    stop, count, size, _, receiver = function(lookups, None, 0, b"TRACE", [], run, 3, data, 0, *limits)
+    assert (stop, count, size) == ((len(data), 1, 3) if expected else (0, 0, 0))
+    assert run == ([(subject, b"r", 0, 3, b"r 3\r\none\r\n")] if expected else [])
+    assert receiver == ("one" if expected else None)
+
+
+@pytest.mark.parametrize("function", [_native.deliver_publishes, deliveries.deliver_publishes])
+@pytest.mark.parametrize(
+    ("subject", "expected"),
+    [
+        (b"o.1", 1),
+        (b"o.1.2", 0),
+        (b"p.1", 0),
+        (b"p.q.1", 1),
+        (b"p.r.1", 0),
+        (b"p.s.1", 0),
+        (b"t" * 128 + b".1", 1),
+        (b"u" * 129 + b".1", 0),
+        (b"v" + b".1" * 15, 1),
+        (b"v" + b".1" * 16, 0),
+        (b"o", 0),
+        (b"o.", 0),
+        (b".1", 0),
+        (b"o.*", 0),
+        (b"o.>", 0),
+        (b"p.q.*", 0),
+        (b"p..1", 0),
+        (b"o.literal", 0),
+    ],
+)
+def test_subjects_share_a_plan_by_their_first_tokens(function: Any, subject: bytes, expected: int) -> None:
+    plan = FakePlan((None, None), True, False, False, True, "one")
+    routes = {b"o.": plan, b"p..": None, b"p.q.": plan, b"p.r.": None, b"t" * 128 + b".": plan}
+    routes |= {b"u" * 129 + b".": plan, b"v" + b"." * 15: plan, b"v" + b"." * 16: plan, b".": plan}
+    run: list[Any] = []
+    data = b"PUB %b r 3\r\none\r\n" % subject
+    limits = 512, 4096, 1 << 20, (b"PUB ", b"HPUB ")
+    lookups: tuple[Any, ...] = {}, {}, b".", {}, set(), {}, {"o.literal": 1}, routes
     stop, count, size, _, receiver = function(lookups, None, 0, b"TRACE", [], run, 3, data, 0, *limits)
     assert (stop, count, size) == ((len(data), 1, 3) if expected else (0, 0, 0))
     assert run == ([(subject, b"r", 0, 3, b"r 3\r\none\r\n")] if expected else [])
@@ -339,7 +381,7 @@ def test_a_server_names_the_groups_that_are_served(
     receiver = Receiver(0)
     target = receiver, receiver, receiver.out.append, b"M0 ", b"H0 ", b""
     plan = FakePlan(((), (target,)), True, False, False, True, None, shares={b"g": (target,)})
-    lookups: tuple[Any, ...] = {b"s": plan}, {}, b".", {}, set(), {}, {}
+    lookups: tuple[Any, ...] = {b"s": plan}, {}, b".", {}, set(), {}, {}, {}
     limits = b"LMSG s %b\r\n" % arguments, 0, 512, 4096, 1 << 20, (b"LMSG ", b"HMSG ")
     function(lookups, None, 1, b"#", [], [], 1, *limits)
     assert receiver.out == queued
@@ -353,7 +395,7 @@ def test_a_server_is_told_the_groups_to_serve(function: Any, reply: bytes, lead:
     receiver = Receiver(0)
     target = receiver, receiver, receiver.out.append, b"RMSG A s ", b"HMSG A s ", b"g h "
     plan = FakePlan((None, None), True, False, False, True, None, choices=((((target,),), None),))
-    lookups: tuple[Any, ...] = {b"s": plan}, {}, b".", {}, set(), {}, {}
+    lookups: tuple[Any, ...] = {b"s": plan}, {}, b".", {}, set(), {}, {}, {}
     frames = b"PUB s %b1\r\nx\r\nHPUB s %b1 2\r\nNx\r\n" % (reply, reply)
     limits = frames, 0, 512, 4096, 1 << 20, (b"PUB ", b"HPUB ")
     function(lookups, None, 0, b"#", [], [], 1, *limits)
