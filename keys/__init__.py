@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from .chain import Refusal as Refusal
     from .chain import Trust as Trust
     from .chain import account_status as account_status
+    from .chain import assigned_deadline as assigned_deadline
     from .chain import authorize as authorize
+    from .chain import authorize_assigned as authorize_assigned
     from .chain import open_account as open_account
     from .chain import open_operator as open_operator
     from .chain import open_user as open_user
@@ -76,8 +78,8 @@ if TYPE_CHECKING:
     from .workspace.workspace import Workspace as Workspace
 
 _WHERE = {
-    "chain": "Admission ConnectInfo Reason Refusal Trust authorize open_account open_operator open_user "
-    "account_status",
+    "chain": "Admission ConnectInfo Reason Refusal Trust assigned_deadline authorize authorize_assigned "
+    "open_account open_operator open_user account_status",
     "claims": "AccountClaims ActivationClaims AuthorizationRequestClaims AuthorizationResponseClaims Claims "
     "Export GenericClaims Import Issue Issues Level OperatorClaims UserClaims UserScope",
     "credentials": "read_credentials write_credentials",

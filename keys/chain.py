@@ -280,27 +280,70 @@ def account_status(user: UserClaims, account: AccountClaims, trust: Trust, now: 
     )
 
 
+def authorize_assigned(
+    user: UserClaims, account: AccountClaims, trust: Trust, now: int, connection: ConnectInfo
+) -> Admission | Refusal:
+    """Authorize a user that a callout service assigned to a connection: nobody proves to have its key."""
+    granted = account_status(user, account, trust, now)
+    if isinstance(granted, Refusal):
+        return granted
+    deadline = assigned_deadline(user, granted.limits, now, connection)
+    return deadline if isinstance(deadline, Refusal) else replace(granted, deadline=deadline)
+
+
+def assigned_deadline(
+    user: UserClaims, limits: UserPermissionLimits, now: int, connection: ConnectInfo
+) -> int | Refusal:
+    """Return until when (ns, 0 for ever) such a user may have this connection, by its limits alone."""
+    return _connection_refusal(user, limits, connection) or _deadline(user, limits, now, connection)
+
+
 def _authorize_connection(granted: Admission, now: int, connection: ConnectInfo) -> Admission | Refusal:
     """Run the checks that need the connection, and set the deadline that follows from the hours."""
     limits, user = granted.limits, granted.user
-    if limits.proxy_required and not connection.proxied:
-        return Refusal(Reason.PROXY_REQUIRED, f"user {user.sub} must come through a proxy")
-    if limits.allowed_connection_types and connection.kind not in granted.connection_types:
-        return Refusal(Reason.CONNECTION_TYPE, f"connections of type {connection.kind} are not allowed")
+    if refused := _kind_refusal(user, limits, connection):
+        return refused
     if not limits.bearer_token and (refused := _proof(user.sub, connection)):
         return refused
+    deadline = _network_refusal(limits, connection) or _deadline(user, limits, now, connection)
+    return deadline if isinstance(deadline, Refusal) else replace(granted, deadline=deadline)
+
+
+def _connection_refusal(
+    user: UserClaims, limits: UserPermissionLimits, connection: ConnectInfo
+) -> Refusal | None:
+    return _kind_refusal(user, limits, connection) or _network_refusal(limits, connection)
+
+
+def _kind_refusal(user: UserClaims, limits: UserPermissionLimits, connection: ConnectInfo) -> Refusal | None:
+    if limits.proxy_required and not connection.proxied:
+        return Refusal(Reason.PROXY_REQUIRED, f"user {user.sub} must come through a proxy")
+    kinds = {kind.upper() for kind in limits.allowed_connection_types}
+    if kinds and connection.kind not in kinds & CONNECTION_TYPES:
+        return Refusal(Reason.CONNECTION_TYPE, f"connections of type {connection.kind} are not allowed")
+    return None
+
+
+def _network_refusal(limits: UserPermissionLimits, connection: ConnectInfo) -> Refusal | None:
     if limits.src and not _from(connection.host, limits.src):
         return Refusal(
             Reason.SOURCE_NETWORK, f"connections from {connection.host or 'nowhere'} are not allowed"
         )
+    return None
+
+
+def _deadline(
+    user: UserClaims, limits: UserPermissionLimits, now: int, connection: ConnectInfo
+) -> int | Refusal:
+    """Return when the token or the permitted hours end (ns), 0 for never."""
+    expires = max(user.exp, 0) * SECOND
     if not limits.times:
-        return granted
+        return expires
     spans = [(span.start, span.end) for span in limits.times]
     end = window_end(spans, limits.times_location, connection.zone, now)
     if not end:
         return Refusal(Reason.OUTSIDE_HOURS, f"user {user.sub} may not connect at this hour")
-    deadline = min(end, granted.deadline) if granted.deadline else end
-    return replace(granted, deadline=deadline)
+    return min(end, expires) if expires else end
 
 
 def _open(token: str, kind: type[C]) -> C | Refusal:

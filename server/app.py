@@ -104,7 +104,10 @@ class Server:
         loop = asyncio.get_running_loop()
         options = self.options
         self.clock = LoopClock(loop)
-        self.identity = ServerIdentity.new(options.server_name, self.clock.now(), self.random_bytes)
+        signs = bool(options.operator or options.trusted_keys or options.authorization.auth_callout)
+        self.identity = ServerIdentity.new(
+            options.server_name, self.clock.now(), self.random_bytes, signs=signs
+        )
         banner.starting(self.log, self.identity, options)
         self.worker = Worker(loop, self.log.error)
         self._make_registry(options)
@@ -114,6 +117,11 @@ class Server:
             make_services(options, self.identity, self.clock, self.worker, self.log),
             self.operator.authenticator if self.operator is not None else None,
         )
+        if self.operator is not None:
+            from .callout.callouts import Callouts
+
+            services = (options, self.identity, self.clock, self.log, self.random_bytes)
+            self.operator.authenticator.callouts = Callouts(*services)
         self.listener = ClientListener(self.clients)
         self._running = True
         try:

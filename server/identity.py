@@ -13,6 +13,7 @@ from ..protocol.lazy_dataclass import dataclass
 from ..version import NATS_VERSION
 
 if TYPE_CHECKING:
+    from ..keys import KeyPair
     from .config import Options
 
 _SERVER_PREFIX = 13 << 3  # gives a leading "N" in base32
@@ -23,6 +24,7 @@ class ServerIdentity:
     """The identity of one run of a server.
 
     id: 56 characters in the form of a server's public key.
+    key: the key pair of that id, if it is one; see `new`.
     name: never empty.
     start: wall time in ns.
     version: the nats-server version that this server follows.
@@ -34,12 +36,23 @@ class ServerIdentity:
     start: int
     version: str = NATS_VERSION
     runtime: str = f"python{sys.version.split()[0]} ({native.FORM})"
+    key: KeyPair | None = None
 
     @classmethod
-    def new(cls, name: str, start: int, random_bytes: Callable[[int], bytes]) -> ServerIdentity:
-        """Return a new identity. If `name` is "", the id is the name, too."""
-        server_id = _server_id(random_bytes(32))
-        return cls(server_id, name or server_id, start)
+    def new(
+        cls, name: str, start: int, random_bytes: Callable[[int], bytes], *, signs: bool = False
+    ) -> ServerIdentity:
+        """Return a new identity. If `name` is "", the id is the name, too.
+
+        signs: the server will sign tokens, so its id is a real public key. To make one needs a library.
+        """
+        key: KeyPair | None = None
+        if signs:
+            from ..keys import KeyPair, KeyRole
+
+            key = KeyPair.create(KeyRole.SERVER, random_bytes)
+        server_id = _server_id(random_bytes(32)) if key is None else key.public_key
+        return cls(server_id, name or server_id, start, key=key)
 
 
 def cluster_name(options: Options, identity: ServerIdentity) -> str:

@@ -23,6 +23,7 @@ from .users import User
 
 if TYPE_CHECKING:
     from ..config.options import Options, PermissionsOptions, UserOptions
+    from .account import Account
     from .registry import AccountRegistry
 
 STANDARD = "STANDARD"
@@ -42,9 +43,51 @@ class ClientCredentials(NamedTuple):
     jwt: str = ""
 
     @property
+    def claimed(self) -> str:
+        """The user that the client says it is; a token is not shown."""
+        return self.nkey or self.user or ("[REDACTED]" if self.token and not self.jwt else "")
+
+    @property
     def empty(self) -> bool:
         """Whether no credentials were given at all."""
         return not any(self)
+
+
+class TLSFacts(Protocol):
+    """What TLS agreed on with a peer; `connection.secure.TLSState` has it."""
+
+    @property
+    def version(self) -> str:
+        """The protocol, e.g. TLSv1.3."""
+
+    @property
+    def cipher(self) -> str:
+        """OpenSSL's name of the cipher suite."""
+
+    @property
+    def certificates(self) -> list[bytes]:
+        """The peer's certificates, verified, in DER."""
+
+
+class LoginDetails(NamedTuple):
+    """What is known of a connection that logs in besides its credentials, to tell a callout service.
+
+    kind, type: as client info shows them ("Client" and "nats").
+    secure: None without TLS.
+    """
+
+    id: int = 0
+    kind: str = ""
+    type: str = ""
+    name: str = ""
+    lang: str = ""
+    version: str = ""
+    protocol: int = 0
+    mqtt_id: str = ""
+    secure: TLSFacts | None = None
+
+
+NO_DETAILS = LoginDetails()
 
 
 class AuthResult(NamedTuple):
@@ -52,14 +95,18 @@ class AuthResult(NamedTuple):
 
     user: None means refused.
     check: to run on another thread; the user is refused unless it returns True.
-    lookup: if set, nothing is decided yet. Call it with a function that gets the final result later, once.
+    lookup: if set, nothing is decided yet. Call it with a function that gets another result later, once.
+    timed: `lookup` ends by itself, within the time that one has to log in. Without it that time runs on.
     why: the reason of a refusal, for the log.
+    refused_by: the account whose callout service refused; it gets an event.
     """
 
     user: User | None
     check: Callable[[], bool] | None = None
     lookup: Callable[[Callable[[AuthResult], None]], None] | None = None
     why: str = ""
+    refused_by: Account | None = None
+    timed: bool = False
 
 
 REFUSED = AuthResult(None)
@@ -88,7 +135,12 @@ class Authentication(Protocol):
         """Return a user of the configuration, None if there is none."""
 
     def authenticate(
-        self, given: ClientCredentials, nonce: bytes, connection_type: str = STANDARD, host: str = ""
+        self,
+        given: ClientCredentials,
+        nonce: bytes,
+        connection_type: str = STANDARD,
+        host: str = "",
+        details: LoginDetails = NO_DETAILS,
     ) -> AuthResult:
         """Decide about one CONNECT from `host`. `nonce` is what was sent in INFO."""
 
@@ -151,14 +203,19 @@ class Authenticator:
         return self._users.get(name) or self._nkeys.get(name)
 
     def authenticate(
-        self, given: ClientCredentials, nonce: bytes, connection_type: str = STANDARD, host: str = ""
+        self,
+        given: ClientCredentials,
+        nonce: bytes,
+        connection_type: str = STANDARD,
+        host: str = "",
+        details: LoginDetails = NO_DETAILS,
     ) -> AuthResult:
         """Decide about one CONNECT.
 
         nonce: what was sent in INFO.
         connection_type: as in the users' allowed_connection_types.
         """
-        del host
+        del host, details
         if not self.required:
             return AuthResult(self._anyone)
         result = self._identify(given, nonce)

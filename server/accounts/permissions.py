@@ -7,13 +7,11 @@ form "subject queue" in the subscribe lists apply to queue groups.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 from ...protocol.subject import ANY_REST, has_wildcard, is_subset
 from ...protocol.subject_tree import SubjectTree
-
-if TYPE_CHECKING:
-    from ..config.options import PermissionsOptions, SubjectPermission
+from ..config.options import PermissionsOptions, SubjectPermission
 
 Entry = tuple[str, str]  # subject, queue ("" is none)
 Lookup = SubjectTree[list[str]]  # the queues of the entries with a subject
@@ -136,6 +134,14 @@ class Permissions:
         """Return whether a message with the literal `subject` passes the deny list on delivery."""
         plain, queues = _found(self._subscribe_deny.matching(subject))
         return not plain and not (queue and _in_queues(queue, queues))
+
+
+def without_publish(permissions: Permissions | None, subject: str) -> Permissions:
+    """Return the permissions without the right to publish to `subject`."""
+    options = PermissionsOptions() if permissions is None else permissions.options
+    publish = options.publish or SubjectPermission()
+    deny = [*(publish.deny or ()), subject]
+    return Permissions(replace(options, publish=replace(publish, deny=deny)))
 
 
 def _allow(side: SubjectPermission | None) -> tuple[Entry, ...] | None:

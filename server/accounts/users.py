@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -26,6 +27,10 @@ class AuthenticatedConnection(Protocol):
 
     def apply(self, user: User) -> None:
         """Go on as the same user with other permissions or limits."""
+
+
+# What `LoginSession.describe` returns where the token is not the client's own.
+NOT_SHOWN: Mapping[str, Any] = {"jwt": "", "issuer_key": "", "name_tag": "", "tags": []}
 
 
 class LoginSession(Protocol):

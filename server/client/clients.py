@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ..accounts import AccountRegistry
     from ..accounts.auth import Authentication
     from ..accounts.passwords import Offload
+    from ..callout.callouts import Callouts
     from ..clock import Clock
     from ..config.options import Options
     from ..connection import ConnectionTransport
@@ -54,10 +55,28 @@ class Clients(ClientContext):
         self.connections: dict[int, ClientConnection] = {}
         self.closed: deque[tuple[ClientConnection, str, int]] = deque(maxlen=options.max_closed_clients)
         self._gatekeeper = gatekeeper
+        self._callouts: Callouts | None = None
+        if isinstance(self.authenticator, Authenticator):
+            self.authenticator = self._with_callout(self.authenticator, options)
         self.info.auth_required = self.authenticator.asks
         overrides = with_overrides(options)
         if overrides is not None and gatekeeper is None:
-            self.override(Authenticator(overrides, registry))
+            self.override(self._with_callout(Authenticator(overrides, registry), options))
+
+    def _with_callout(self, inner: Authenticator, options: Options) -> Authentication:
+        """Return what asks a callout service where `inner` does not decide, or `inner` without a callout."""
+        if self._callouts is not None:
+            self._callouts.reload(options)
+        callout = options.authorization.auth_callout
+        if callout is None:
+            return inner
+        from ..callout.authenticator import CalloutAuthenticator
+        from ..callout.callouts import Callouts
+
+        if self._callouts is None:
+            self._callouts = Callouts(options, self.identity, self.clock, self.log, self.random_bytes)
+        parts = self.registry, self._callouts, self.passwords, self.clock
+        return CalloutAuthenticator(inner, callout, *parts)
 
     def accept(self, wire: ConnectionTransport, peer: tuple[str, int]) -> ClientConnection:
         """Return a connection for a socket that was accepted from `peer`, (host, port)."""
@@ -120,6 +139,8 @@ class Clients(ClientContext):
         """Close every connection."""
         for connection in list(self.connections.values()):
             connection.close(reason)
+        if self._callouts is not None:
+            self._callouts.stop()
 
     def reload(self, options: Options) -> None:
         """Do the same as `reloading`, at once."""
@@ -131,11 +152,15 @@ class Clients(ClientContext):
         Clients that may no longer connect are closed. The others have the permissions, limits and accounts of
         the new configuration from the next message on.
         """
-        authenticator = self._gatekeeper or (yield from Authenticator.making(options, self.registry))
+        authenticator = self._gatekeeper
+        if authenticator is None:
+            made = yield from Authenticator.making(options, self.registry)
+            authenticator = self._with_callout(made, options)
         overrides = with_overrides(options)
-        over = None
+        over: Authentication | None = None
         if overrides is not None and self._gatekeeper is None:
-            over = yield from Authenticator.making(overrides, self.registry)
+            made = yield from Authenticator.making(overrides, self.registry)
+            over = self._with_callout(made, options)
         advertised = self.options.client_advertise != options.client_advertise
         self.options = self.info.options = options
         self.buffer_budget.limit = most_buffered(options)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...protocol.errors import PeerError
 from ...protocol.wire import encode
-from ..accounts.auth import AuthResult, ClientCredentials
+from ..accounts.auth import AuthResult, ClientCredentials, LoginDetails
 from ..connection.connect_info import new_nonce
 from ..connection.connection_part import ConnectionPart
 from .connect import ConnectOptions
@@ -135,8 +135,18 @@ class ClientHandshake(ConnectionPart["ClientPeer"]):
     def _authenticate(self) -> AuthResult:
         connection = self._connection
         authenticate = connection.context.authenticator_of(connection).authenticate
-        kind = connection.connection_type
-        return authenticate(self._credentials, self._nonce, kind, connection.peer[0])
+        kind, options = connection.connection_type, connection.options
+        details = LoginDetails(
+            connection.id,
+            connection.description["kind"],
+            connection.client_type,
+            options.name,
+            options.lang,
+            options.version,
+            options.protocol,
+            secure=connection.secure,
+        )
+        return authenticate(self._credentials, self._nonce, kind, connection.peer[0], details)
 
     def _may_connect(self, user: User) -> bool:
         allowed = user.connection_types
@@ -147,14 +157,23 @@ class ClientHandshake(ConnectionPart["ClientPeer"]):
         connection = self._connection
 
         def come(final: AuthResult) -> None:
-            if not connection.closed_reason:
-                decided(final)
-                connection.context.flusher.flush()
-                connection.resume()
+            if connection.closed_reason:
+                return
+            if final.lookup is not None:
+                look_up(final, final.lookup)
+                return
+            decided(final)
+            connection.context.flusher.flush()
+            connection.resume()
+
+        def look_up(found: AuthResult, lookup: Callable[[Callable[[AuthResult], None]], None]) -> None:
+            if found.timed:
+                self.stop()
+            lookup(come)
 
         if result.lookup is not None:
             connection.pause()
-            result.lookup(come)
+            look_up(result, result.lookup)
         elif result.check is not None:
             connection.pause()
             self.stop()  # the client has sent its credentials in time
@@ -170,7 +189,7 @@ class ClientHandshake(ConnectionPart["ClientPeer"]):
         connection = self._connection
         options, user = connection.options, result.user
         if user is None or options.account or options.new_account:
-            self._refuse(result.why)
+            self._refuse(result.why, result.refused_by)
             return
         if options.protocol not in {0, 1}:
             connection.fail("invalid client protocol", "Bad Client Protocol Version")
@@ -224,7 +243,7 @@ class ClientHandshake(ConnectionPart["ClientPeer"]):
         connection.parser.max_payload = min(limit for limit in limits if limit >= 0)
         connection.parser.max_control_line = connection.context.options.max_control_line
 
-    def _refuse(self, why: str = "") -> None:
+    def _refuse(self, why: str = "", refused_by: Account | None = None) -> None:
         connection = self._connection
         context = connection.context
         name = connection.options.user or connection.options.nkey
@@ -233,6 +252,8 @@ class ClientHandshake(ConnectionPart["ClientPeer"]):
         context.log.error(f"{connection} - authentication error" + (f" - User {name!r}" if name else ""))
         if context.events is not None:
             context.events.client_refused(connection, _REFUSED)
+            if refused_by is not None:
+                context.events.client_refused(connection, why, refused_by)
         connection.fail("Authorization Violation", _REFUSED)
 
     def _too_late(self) -> None:

@@ -17,7 +17,7 @@ from .connect import ConnectOptions
 from .permissions import ClientPermissions
 
 if TYPE_CHECKING:
-    from ..accounts import AccountRegistry
+    from ..accounts import Account, AccountRegistry
     from ..accounts.auth import Authentication
     from ..accounts.users import User
     from ..config.options import Options
@@ -50,8 +50,8 @@ class ClientEvents(Protocol):
     def client_disconnected(self, connection: ClientPeer, reason: str) -> None:
         """A client was closed. One that was never let in has no account."""
 
-    def client_refused(self, connection: ClientPeer, reason: str) -> None:
-        """A client failed to authenticate."""
+    def client_refused(self, connection: ClientPeer, reason: str, account: Account | None = None) -> None:
+        """A client failed to authenticate. `account` is the one whose callout service refused it."""
 
 
 class ClientContext(ConnectionContext):

@@ -46,11 +46,6 @@ _LEAF_SCHEMES = ("nats-leaf", "leaf", "nats", "tls", "ws", "wss")
 _UNCOMPRESSED = tuple(CompressionOptions(mode) for mode in ("off", "accept", "not supported"))
 
 UNSUPPORTED: tuple[UnsupportedOption, ...] = (
-    UnsupportedOption(
-        "authorization.auth_callout",
-        "refuse",
-        "auth callout is not served yet, and users could not be checked",
-    ),
     UnsupportedOption("authorization.proxy_required", "refuse", _NO_PROXY),
     UnsupportedOption("authorization.users.*.proxy_required", "refuse", _NO_PROXY),
     UnsupportedOption("accounts.*.users.*.proxy_required", "refuse", _NO_PROXY),

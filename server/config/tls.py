@@ -6,6 +6,7 @@ be chosen. Only the first of `curve_preferences` is used, as ssl accepts no list
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from .options import TLSOptions
@@ -138,6 +139,20 @@ def openssl_name(name: str) -> str:
     body = name.removeprefix("TLS_").removeprefix("RSA_WITH_").replace("_WITH_", "-").replace("_", "-")
     body = body.replace("AES-128", "AES128").replace("AES-256", "AES256").replace("-CBC-", "-")
     return body.replace("CHACHA20-POLY1305-SHA256", "CHACHA20-POLY1305")
+
+
+def go_name(cipher: str) -> str:
+    """Return the standard name of a cipher suite that OpenSSL names differently."""
+    if cipher.startswith("TLS_"):
+        return cipher
+    exchange, _, rest = cipher.partition("-AES")
+    name = rest and f"AES{rest}"
+    if not name:
+        exchange, _, rest = cipher.partition("-CHACHA20")
+        name = f"CHACHA20{rest}-SHA256"
+    name = re.sub(r"^AES(\d+)", r"AES_\1", name)
+    name = re.sub(r"^(AES_\d+)-SHA", r"\1-CBC-SHA", name)
+    return f"TLS_{exchange or 'RSA'}_WITH_{name}".replace("-", "_")
 
 
 def _curve(context: ssl.SSLContext, name: str) -> None:

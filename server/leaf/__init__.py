@@ -8,6 +8,7 @@ what passes over the connection, and its `InterestAdvertiser` what it announces.
 from __future__ import annotations
 
 from .connection import LeafConnection
-from .leafs import LeafEvents, Leafs
+from .leafs import Leafs
+from .peer import LeafEvents
 
 __all__ = ["LeafConnection", "LeafEvents", "Leafs"]

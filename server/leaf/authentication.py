@@ -8,7 +8,16 @@ from __future__ import annotations
 import hmac
 from typing import TYPE_CHECKING
 
-from ..accounts.auth import LEAFNODE, LEAFNODE_WS, REFUSED, AuthResult, ClientCredentials, verify
+from ..accounts.auth import (
+    LEAFNODE,
+    LEAFNODE_WS,
+    NO_DETAILS,
+    REFUSED,
+    AuthResult,
+    ClientCredentials,
+    LoginDetails,
+    verify,
+)
 from ..accounts.passwords import check_for
 from ..accounts.permissions import Permissions
 from ..accounts.users import User
@@ -55,7 +64,13 @@ class LeafAuthenticator:
             self._anyone = User(own)
 
     def authenticate(
-        self, given: ClientCredentials, nonce: bytes, host: str, *, over_websocket: bool = False
+        self,
+        given: ClientCredentials,
+        nonce: bytes,
+        host: str,
+        *,
+        over_websocket: bool = False,
+        details: LoginDetails = NO_DETAILS,
     ) -> AuthResult:
         """Decide about one CONNECT from `host`. `nonce` is what was sent in INFO."""
         if self._anyone is not None:
@@ -70,7 +85,7 @@ class LeafAuthenticator:
             user = self._clients.find(self._websocket_user)
             return REFUSED if user is None or not _may_join(user) else AuthResult(user)
         kind = LEAFNODE_WS if over_websocket else LEAFNODE
-        return self._clients.authenticate(given, nonce, kind, host)
+        return self._clients.authenticate(given, nonce, kind, host, details)
 
 
 def _may_join(user: User) -> bool:

@@ -9,11 +9,12 @@ on is closed in time.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...protocol.errors import PeerError
 from ...protocol.wire import encode
-from ..accounts.auth import AuthResult, ClientCredentials
+from ..accounts.auth import AuthResult, ClientCredentials, LoginDetails
 from ..clock import SECOND
 from ..connection.connect_info import new_nonce
 from ..connection.connection_part import ConnectionPart
@@ -68,7 +69,7 @@ class AcceptedHandshake(ConnectionPart["LeafPeer"]):
         self._timer: Timer | None = None
         self._nonce = b""
         self._credentials = ClientCredentials()
-        self._version = ""
+        self._name = self._version = ""
         self._denied: list[str] = []
         self.user: User | None = None
 
@@ -143,18 +144,27 @@ class AcceptedHandshake(ConnectionPart["LeafPeer"]):
             connection.close(_VIOLATION)
             return
         self._credentials = given.credentials
-        self._version = given.version
+        self._name, self._version = given.name, given.version
         result = self._authenticate()
 
         def come(final: AuthResult) -> None:
-            if not connection.closed_reason:
-                self._decided(given, final)
-                connection.context.flusher.flush()
-                connection.resume()
+            if connection.closed_reason:
+                return
+            if final.lookup is not None:
+                look_up(final, final.lookup)
+                return
+            self._decided(given, final)
+            connection.context.flusher.flush()
+            connection.resume()
+
+        def look_up(found: AuthResult, lookup: Callable[[Callable[[AuthResult], None]], None]) -> None:
+            if found.timed:
+                self.stop()
+            lookup(come)
 
         if result.lookup is not None:
             connection.pause()
-            result.lookup(come)
+            look_up(result, result.lookup)
         elif result.check is not None:
             connection.pause()
             self.stop()  # the leaf has sent its credentials in time
@@ -173,6 +183,13 @@ class AcceptedHandshake(ConnectionPart["LeafPeer"]):
             self._nonce,
             connection.peer[0],
             over_websocket=connection.upgrade is not None,
+            details=LoginDetails(
+                connection.id,
+                connection.description["kind"],
+                name=self._name,
+                version=self._version,
+                secure=connection.secure,
+            ),
         )
 
     def _decided(self, given: LeafConnect, result: AuthResult) -> None:
@@ -187,6 +204,8 @@ class AcceptedHandshake(ConnectionPart["LeafPeer"]):
             connection.context.log.error(
                 f"{connection} - authentication error" + (f" - User {name!r}" if name else "")
             )
+            if result.refused_by is not None and connection.context.events is not None:
+                connection.context.events.client_refused(connection, result.why, result.refused_by)
             connection.fail("Authorization Violation", _REFUSED)
         elif self._fits(given, user):
             self._join(given, user)

@@ -7,7 +7,7 @@ account, the later connection remains.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from ..connection import ConnectionContext, Listener, SocketProtocol
 from ..connection.addresses import EVERYWHERE, reachable
@@ -28,23 +28,12 @@ if TYPE_CHECKING:
 SHUTDOWN = "Server Shutdown"
 
 
-class LeafEvents(Protocol):
-    """Is called when leafs come and go; the system services implement it."""
-
-    def leaf_connected(self, connection: LeafConnection) -> None:
-        """A leaf has joined an account."""
-
-    def leaf_disconnected(self, connection: LeafConnection, reason: str) -> None:
-        """A leaf that had joined an account was closed."""
-
-
 class Leafs(LeafContext):
     """The part of a server that joins it to others.
 
     connections: those that have joined, by id.
     remotes: the hubs that this server joins.
     listener: all sockets of leafs, accepted or dialled.
-    events: is called when leafs come and go, if set.
     """
 
     def __init__(
@@ -62,7 +51,6 @@ class Leafs(LeafContext):
         """
         super().__init__(clients, authenticator)
         self._find = find
-        self.events: LeafEvents | None = None
         self.connections: dict[int, LeafConnection] = {}
         self.remotes: list[LeafRemote] = []
         self.documents.jetstream = jetstream

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from ...protocol.identifier import new_id
 from ...protocol.quoting import quoted
@@ -37,6 +37,19 @@ _LOOP_ID = 22  # characters
 DUPLICATE = "Duplicate Remote LeafNode Connection"
 
 
+class LeafEvents(Protocol):
+    """Is called when leafs come and go; the system services implement it."""
+
+    def leaf_connected(self, connection: LeafPeer) -> None:
+        """A leaf has joined an account."""
+
+    def leaf_disconnected(self, connection: LeafPeer, reason: str) -> None:
+        """A leaf that had joined an account was closed."""
+
+    def client_refused(self, connection: LeafPeer, reason: str, account: Account | None = None) -> None:
+        """The callout service of `account` did not let a leaf in."""
+
+
 class LeafContext(ConnectionContext):
     """What leaf connections share: besides what any connections do, who may join and who has joined.
 
@@ -46,6 +59,7 @@ class LeafContext(ConnectionContext):
     remote_accounts: names of accounts here -> the hub's names of them, where they differ.
     spans: whether the JetStream here is made up of several servers.
     turns: the turns of the loop in which interest is advertised.
+    events: is called when leafs come and go, if set.
     """
 
     connections: Mapping[int, LeafPeer]
@@ -57,6 +71,7 @@ class LeafContext(ConnectionContext):
         self.authenticator = LeafAuthenticator(self.options, self.registry, authenticator)
         self.remote_accounts: dict[str, str] = {}
         self.spans = False
+        self.events: LeafEvents | None = None
         self.turns = TurnScheduler(self.clock.soon)
         self._loop_subjects: dict[str, str] = {}
         self._change = asyncio.Event()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...protocol.timestamp import format_rfc3339
 from ..config.certificate import file_not_after, public_key_hash
+from ..config.tls import go_name
 
 if TYPE_CHECKING:
     from ..config.options import TLSOptions
@@ -52,20 +53,6 @@ def tls_facts(secure: TLSState, *, peers: bool) -> dict[str, Any]:
             for certificate in certificates
         ]
     return facts
-
-
-def go_name(cipher: str) -> str:
-    """Return the standard name of a cipher suite that OpenSSL names differently."""
-    if cipher.startswith("TLS_"):
-        return cipher
-    exchange, _, rest = cipher.partition("-AES")
-    name = rest and f"AES{rest}"
-    if not name:
-        exchange, _, rest = cipher.partition("-CHACHA20")
-        name = f"CHACHA20{rest}-SHA256"
-    name = re.sub(r"^AES(\d+)", r"AES_\1", name)
-    name = re.sub(r"^(AES_\d+)-SHA", r"\1-CBC-SHA", name)
-    return f"TLS_{exchange or 'RSA'}_WITH_{name}".replace("-", "_")
 
 
 def distinguished_name(subject: list[list[tuple[str, str]]]) -> str:

@@ -9,9 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...keys import Reason, Refusal, account_status
-from ..accounts.users import User
+from ..accounts.permissions import without_publish
+from ..accounts.token_permissions import limit, permissions
+from ..accounts.users import NOT_SHOWN, User
 from ..slices import Steps
-from . import translate
+from .translate.account_spec import callout
 
 if TYPE_CHECKING:
     from ...keys import Admission
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from ..clock import Clock, Timer
     from .accounts import OperatorAccounts
 
+CALLOUT = "$SYS.REQ.USER.AUTH"
 EXPIRED = "Authentication Expired"
 REVOKED = "Credentials Revoked"
 VIOLATION = "Authentication Failure"
@@ -34,9 +37,12 @@ class TokenSessions:
         self._sessions: dict[str, dict[TokenSession, None]] = {}
         accounts.observers.append(self._changed)
 
-    def user(self, account: Account, token: str, granted: Admission) -> User:
-        """Return the user of a connection that is accepted."""
-        session = TokenSession(self, token, granted)
+    def user(self, account: Account, token: str, granted: Admission, assigned: str | None = None) -> User:
+        """Return the user of a connection that is accepted.
+
+        assigned: the name of a user that a callout service assigned; None if the token is the client's own.
+        """
+        session = TokenSession(self, token, granted, assigned)
         return session.user(account, granted)
 
     def add(self, session: TokenSession) -> None:
@@ -63,9 +69,10 @@ class TokenSession:
     expires: when the session ends, in ns; 0 for never.
     """
 
-    def __init__(self, sessions: TokenSessions, token: str, granted: Admission) -> None:
+    def __init__(self, sessions: TokenSessions, token: str, granted: Admission, assigned: str | None) -> None:
         self._sessions = sessions
         self._token = token
+        self._assigned = assigned
         self._claims = granted.user
         self._scope = granted.account.scope(granted.user.iss)
         self._signing_key = granted.signing_key
@@ -76,12 +83,16 @@ class TokenSession:
 
     def user(self, account: Account, granted: Admission) -> User:
         """Return the user with the rights granted now."""
+        allowed = permissions(granted.permissions)
+        if callout(granted.account):
+            allowed = without_publish(allowed, CALLOUT)  # only the server asks the service
         return User(
             account,
-            nkey=self._claims.sub,
-            permissions=translate.permissions(granted.permissions),
-            subscriptions=translate.limit(granted.limits.subs),
-            payload=translate.limit(granted.limits.payload),
+            name=self._assigned or "",
+            nkey=self._claims.sub if self._assigned is None else "",
+            permissions=allowed,
+            subscriptions=limit(granted.limits.subs),
+            payload=limit(granted.limits.payload),
             session=self,
         )
 
@@ -135,7 +146,12 @@ class TokenSession:
                 holder.close(VIOLATION)
 
     def describe(self) -> dict[str, Any]:
-        """Return what monitoring shows of the login; see accounts.users.Session."""
+        """Return what monitoring shows of the login; see accounts.users.Session.
+
+        Of a user that a service assigned the token is not shown.
+        """
+        if self._assigned is not None:
+            return dict(NOT_SHOWN)
         return {
             "jwt": self._token,
             "issuer_key": self._signing_key or self.account,

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ..client.connection import ClientConnection
     from ..client.peer import ClientPeer
     from ..clock import Timer
-    from ..leaf import LeafConnection
+    from ..leaf.peer import LeafPeer
     from ..logging import Logger
 
 STATSZ_INTERVAL = 10 * SECOND
@@ -41,6 +41,7 @@ FIRST_STATSZ = SECOND // 4  # doubles with each further one
 CONNS_INTERVAL = 30 * SECOND
 BAD_REQUEST, NOT_FOUND, FAILED, BUSY = 400, 404, 500, 503
 MOST_WAITING = 10_000  # requests that wait; more are refused
+_ACCOUNT_AUTH_ERROR = "$SYS.ACCOUNT.CLIENT.AUTH.ERR"
 
 Answer = Callable[[str, "Message"], "services.Document | None"]
 
@@ -283,7 +284,7 @@ class System:
 
     # --- events
 
-    def client_connected(self, connection: ClientPeer | LeafConnection) -> None:
+    def client_connected(self, connection: ClientPeer | LeafPeer) -> None:
         """Publish that a client connected; see `ClientEvents` in client/peer.py."""
         account = connection.account
         assert account is not None
@@ -293,7 +294,7 @@ class System:
         )
         self._publish_account_connections(account)
 
-    def client_disconnected(self, connection: ClientPeer | LeafConnection, reason: str) -> None:
+    def client_disconnected(self, connection: ClientPeer | LeafPeer, reason: str) -> None:
         """Publish that a client disconnected; see `ClientEvents` in client/peer.py."""
         account = connection.account
         name = GLOBAL if account is None else account.name  # a refused client counts as one of this account
@@ -301,11 +302,11 @@ class System:
         if account is not None:
             self._publish_account_connections(account)
 
-    def leaf_connected(self, connection: LeafConnection) -> None:
+    def leaf_connected(self, connection: LeafPeer) -> None:
         """Publish that a leaf node connected, as for clients; see `LeafEvents`."""
         self.client_connected(connection)
 
-    def leaf_disconnected(self, connection: LeafConnection, reason: str) -> None:
+    def leaf_disconnected(self, connection: LeafPeer, reason: str) -> None:
         """Publish that a leaf node disconnected, as for clients; see `LeafEvents`."""
         self.client_disconnected(connection, reason)
 
@@ -317,12 +318,19 @@ class System:
         """Forget the server; see `RouteEvents`."""
         self._neighbours.gone(server_id)
 
-    def client_refused(self, connection: ClientPeer, reason: str) -> None:
-        """Publish that a client was refused; see `ClientEvents` in client/peer.py."""
-        subject = f"$SYS.SERVER.{self._server.identity.id}.CLIENT.AUTH.ERR"
-        self._publish(subject, lambda: self._gone(connection, reason))
+    def client_refused(
+        self, connection: ClientPeer | LeafPeer, reason: str, account: Account | None = None
+    ) -> None:
+        """Publish that a client was refused, to the account whose service did so or else to system users."""
+        if account is None:
+            subject = f"$SYS.SERVER.{self._server.identity.id}.CLIENT.AUTH.ERR"
+            self._publish(subject, lambda: self._gone(connection, reason))
+        elif account.has_interest(_ACCOUNT_AUTH_ERROR):
+            event = self._gone(connection, reason)
+            event["client"] |= {"acc": account.name}
+            account.publish(_ACCOUNT_AUTH_ERROR, encode(event))
 
-    def _gone(self, connection: ClientPeer | LeafConnection, reason: str) -> dict[str, Any]:
+    def _gone(self, connection: ClientPeer | LeafPeer, reason: str) -> dict[str, Any]:
         client = _client_of(connection) | {"stop": format_rfc3339(self._server.clock.now())}
         if connection.account is None and connection.kind == ConnectionKind.CLIENT:
             client |= _stranger(cast("ClientPeer", connection))
@@ -387,7 +395,7 @@ class System:
         self._timers[name] = self._server.clock.call_later(delay, callback)
 
 
-def _client_of(connection: ClientPeer | LeafConnection) -> dict[str, Any]:
+def _client_of(connection: ClientPeer | LeafPeer) -> dict[str, Any]:
     """Return the client info for events, where `name_tag` is the account's, not the user's."""
     client, account = connection.client_info(), connection.account
     return client if account is None else client | {"name_tag": account.display}

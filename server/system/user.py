@@ -25,8 +25,8 @@ def user_info(source: MessageEndpoint) -> dict[str, Any]:
     if account is not None:
         found["account_name"] = account.display
     session = user.session if user is not None else None
-    if session is not None:
-        found["user_name"] = session.describe()["name_tag"]
+    if session is not None and (name := session.describe()["name_tag"]):
+        found["user_name"] = name
     options = user.permissions.options if user is not None and user.permissions is not None else None
     if options is not None:
         permissions: dict[str, Any] = {}

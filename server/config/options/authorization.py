@@ -80,7 +80,11 @@ class AuthCallout:
         "", "xkey key", "string", "Public curve key that requests are encrypted for.", reload=True
     )
     allowed_accounts: list[str] = option(
-        list, "allowed_accounts", "strings", "Accounts that the service may assign users to.", reload=True
+        list,
+        "allowed_accounts",
+        "strings",
+        "Accounts whose users the service is asked about, too. If unset: all.",
+        reload=True,
     )
 
 

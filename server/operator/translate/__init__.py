@@ -1,11 +1,11 @@
-"""Translates an account's claims into what the server uses: limits, exports, imports, mappings, permissions.
+"""Translates an account's claims into what the server uses: limits, exports, imports, mappings.
 
-The functions are pure. What the server does not serve is named by `unsupported` and never silently dropped.
+The functions are pure; those for users are in `accounts.token_permissions`. What the server does not serve is
+named by `unsupported` and never silently dropped.
 """
 
 from .account_spec import make_spec, unsupported
 from .imports import import_spec
-from .limits import grants, limit
-from .permissions import permissions
+from .limits import grants
 
-__all__ = ["grants", "import_spec", "limit", "make_spec", "permissions", "unsupported"]
+__all__ = ["grants", "import_spec", "make_spec", "unsupported"]

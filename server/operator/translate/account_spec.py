@@ -40,8 +40,6 @@ def unsupported(claims: AccountClaims) -> list[str]:
     ]
     if body.trace is not None:
         found.append("message traces are not served yet")
-    if callout(claims):
-        found.append("auth callout is not served yet: only its auth users may connect")
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...accounts.account import UNLIMITED, ConnectionLimits
+from ...accounts.token_permissions import limit
 from ...config.options import AccountJetStream
 
 if TYPE_CHECKING:
@@ -17,11 +18,6 @@ def limits(given: OperatorLimits) -> ConnectionLimits:
     Source: nats-server's server/accounts.go: updateAccountClaimsWithRefresh.
     """
     return ConnectionLimits(limit(given.conn), limit(given.subs), limit(given.payload), limit(given.leaf))
-
-
-def limit(given: int) -> int:
-    """Return a limit of a token. A negative one other than -1 allows nothing."""
-    return given if given >= UNLIMITED else 0
 
 
 def grants(given: OperatorLimits) -> dict[str, AccountJetStream] | None:

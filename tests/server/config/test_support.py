@@ -7,8 +7,6 @@ from pyjs.server.config.load import load_text
 from pyjs.server.config.options import Options, specs
 from pyjs.server.config.support import UNSUPPORTED, unsupported
 
-ACCOUNT_KEY = "ADECCNBUEBWZ727OMBFSN7OMK2FPYRM52TJS25TFQWYS76NPOJBN3KU4"
-
 
 def rows(text: str) -> tuple[list[str], list[str]]:
     warnings, refusals = unsupported(load_text(text))
@@ -79,10 +77,6 @@ def test_what_asks_for_no_more_than_there_is_is_not_warned_of(text: str) -> None
     [
         ("jetstream {\n store_dir: /x\n key: secret }", "3:2: jetstream.key: "),
         ("proxy_protocol: true", "1:1: proxy_protocol: "),
-        (
-            f"authorization {{ users: [{{user: a}}]\n auth_callout {{ issuer: {ACCOUNT_KEY}, users: a }} }}",
-            "2:2: authorization.auth_callout: ",
-        ),
         (
             "accounts { A { users: [{user: a, pass: b,\n proxy_required: true}] } }",
             "2:2: accounts.A.users.0.proxy_required: ",

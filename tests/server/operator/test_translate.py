@@ -8,6 +8,7 @@ import pytest
 from pyjs.keys import AccountClaims, KeyPair, KeyRole
 from pyjs.keys.claims.parts import Permissions as Given
 from pyjs.server.accounts.exports import DEFAULT_RESPONSE_THRESHOLD, ResponseType
+from pyjs.server.accounts.token_permissions import permissions
 from pyjs.server.operator import translate
 
 KEY = KeyPair.create(KeyRole.ACCOUNT).public_key
@@ -58,9 +59,9 @@ def test_jetstream_by_tiers() -> None:
 
 
 def test_permissions() -> None:
-    assert translate.permissions(Given()) is None
+    assert permissions(Given()) is None
     given = Given.model_validate({"pub": {"allow": ["a"], "deny": ["a.b"]}, "sub": {"deny": ["x"]}})
-    made = translate.permissions(given)
+    made = permissions(given)
     assert made is not None
     assert made.may_publish("a")
     assert not made.may_publish("b")
@@ -78,7 +79,7 @@ def test_permissions() -> None:
     ],
 )
 def test_leave_to_answer_means_no_other_publishing(given: dict[str, int], expected: tuple[int, int]) -> None:
-    made = translate.permissions(Given.model_validate({"resp": given}))
+    made = permissions(Given.model_validate({"resp": given}))
     assert made is not None
     assert made.responses == expected
     assert not made.may_publish("a")

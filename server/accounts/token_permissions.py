@@ -1,16 +1,16 @@
-"""Translates the permissions of users from the form of claims to that of connections."""
+"""Translates the permissions and limits in users' tokens to the form of connections."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...accounts.permissions import Permissions
-from ...config.options import PermissionsOptions
-from ...config.options.authorization import ResponsePermission, SubjectPermission
+from ..config.options import PermissionsOptions
+from ..config.options.authorization import ResponsePermission, SubjectPermission
+from .permissions import Permissions
 
 if TYPE_CHECKING:
-    from ....keys.claims.parts import Permission
-    from ....keys.claims.parts import Permissions as Given
+    from ...keys.claims.parts import Permission
+    from ...keys.claims.parts import Permissions as Given
 
 # The meaning of an absent or zero limit on responses.
 _MOST, _LONGEST = ResponsePermission().max_msgs, ResponsePermission().expires
@@ -30,6 +30,11 @@ def permissions(given: Given) -> Permissions | None:
             else ResponsePermission(response.max or _MOST, response.ttl or _LONGEST),
         )
     )
+
+
+def limit(given: int) -> int:
+    """Return a limit of a token, of which -1 is unlimited. Another negative one allows nothing."""
+    return given if given >= -1 else 0
 
 
 def _side(given: Permission) -> SubjectPermission | None:
