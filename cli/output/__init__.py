@@ -47,7 +47,7 @@ from .columns import (
     Table,
 )
 from .options import json_before, listing, shape_of, showing
-from .result import drawn, is_asked_for, is_for_people, show, show_none, show_page
+from .result import drawn, is_asked_for, is_for_people, page_text, show, show_none, show_page
 
 __all__ = (
     "BYTES",
@@ -71,6 +71,7 @@ __all__ = (
     "is_for_people",
     "json_before",
     "listing",
+    "page_text",
     "shape_of",
     "show",
     "show_none",

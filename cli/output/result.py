@@ -116,28 +116,40 @@ def show_page(
     name: what `-o name` prints; several names are a line each.
     legacy: what `--json` prints, where `nats` has a shape of its own.
     """
+    found = page_text(document, text, name=name, legacy=legacy)
+    if found is not None:
+        _write(found, wide=chosen().format == formats.WIDE)
+
+
+def page_text(
+    document: Mapping[str, Any],
+    text: str | None,
+    *,
+    name: str | Sequence[str] = "",
+    legacy: object = None,
+) -> str | None:
+    """Return what `show_page` prints; None for nothing."""
     choice = chosen()
     pairs = [{"field": path, "value": value} for path, value in formats.flattened(dict(document))]
     if choice.json:
-        _write(formats.as_json(document if legacy is None else legacy))
-    elif choice.template:
-        _write_lines(formats.templated(choice.template, [document]))
-    elif choice.format == formats.JSON:
-        _write(formats.as_json(document))
-    elif choice.format == formats.YAML:
-        _write(formats.as_yaml(document))
-    elif choice.format == formats.NDJSON:
-        _write(formats.as_json(document, indent=None))
-    elif choice.format == formats.CSV:
-        _write(formats.as_csv(("field", "value"), pairs))
-    elif choice.format == formats.NAME:
-        _write_lines(clean(each) for each in ([name] if isinstance(name, str) else name) if each)
-    elif choice.format == formats.MD or (not choice.format and os.environ.get("LLMFORMAT") == "1"):
+        return formats.as_json(document if legacy is None else legacy)
+    if choice.template:
+        return "\n".join(formats.templated(choice.template, [document]))
+    if choice.format == formats.JSON:
+        return formats.as_json(document)
+    if choice.format == formats.YAML:
+        return formats.as_yaml(document)
+    if choice.format == formats.NDJSON:
+        return formats.as_json(document, indent=None)
+    if choice.format == formats.CSV:
+        return formats.as_csv(("field", "value"), pairs)
+    if choice.format == formats.NAME:
+        return "\n".join(clean(each) for each in ([name] if isinstance(name, str) else name) if each) or None
+    if choice.format == formats.MD or (not choice.format and os.environ.get("LLMFORMAT") == "1"):
         rows = [[str(each["field"]), formats.as_json(each["value"])] for each in pairs]
         title = name if isinstance(name, str) else ""
-        _write(formats.as_markdown(Grid(title, [], ["Field", "Value"], rows)))
-    elif text is not None:
-        _write(text, wide=choice.format == formats.WIDE)
+        return formats.as_markdown(Grid(title, [], ["Field", "Value"], rows))
+    return text
 
 
 def _write_lines(lines: Iterable[str]) -> None:

@@ -113,5 +113,6 @@ DOCUMENTS: dict[str, dict[str, Schema]] = {
     "provision_result": {"done": LIST, "failed": LIST, "not_begun": LIST},
     "output_schema": {"$schema": TEXT},
     "schema": {"$schema": TEXT},
+    "server_check": {"status": TEXT, "check_suite": TEXT, "check_name": TEXT, "perf_data": LIST},
     "service_info": {"info": OBJECT, "stats": OBJECT},
 }

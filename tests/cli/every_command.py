@@ -42,6 +42,11 @@ consumer report S{n}
 consumer report E{n}
 consumer info S{n} D
 consumer state S{n} D
+* server check consumer --stream S{n} --consumer D
+* server check jetstream
+* server check message --stream S{n} --subject s{n}.a
+* server check request --subject nosuch --timeout 100ms
+* server check stream --stream S{n}
 dlq add S{n}
 consumer next S{n} D --term
 consumer next S{n} D --count 2
@@ -57,6 +62,7 @@ explain subject s{n}.a
 reference trace s{n}.a
 kv add B{n} --history 5
 kv put B{n} k v
+* server check kv --bucket B{n}
 kv create B{n} l 'a,b|c'
 kv update B{n} k w 1
 kv edit B{n} --description d
@@ -139,6 +145,10 @@ server info
 server ping 1
 server account info APP
 server account purge SPARE{n} --force
+* server check connection
+* server check server --name one
+* server check meta --expect 1 --lag-critical 1 --seen-critical 10s
+* server check credential --credential thing
 server report jetstream 1
 server report jetstream 1 --leaders
 server report connections 1

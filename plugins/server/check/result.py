@@ -1,4 +1,4 @@
-"""The findings of a check and their output: for Nagios, as JSON, for Prometheus, as tables.
+"""The findings of a check and their output: for Nagios, for Prometheus, as tables, and in the forms of `-o`.
 
 Promises: the worst finding is the status. The exit code is that of Nagios, except for Prometheus, where the
 status is a metric. An output file is written in one step.
@@ -16,9 +16,9 @@ from typing import Any
 
 import click
 
-from ....cli import render
+from ....cli import output, render
 from ....cli.command import RequestCommand
-from ....cli.errors import CliError
+from ....cli.errors import CliError, UsageError
 
 OK, WARNING, CRITICAL = "OK", "WARNING", "CRITICAL"
 CODES = {OK: 0, WARNING: 1, CRITICAL: 2}
@@ -104,10 +104,10 @@ class CheckResult:
     def text(self, form: str, namespace: str) -> str:
         """Return the result in one of `FORMATS`."""
         if form == "json":
-            return json.dumps(self._document(), indent=2, ensure_ascii=False)
+            return json.dumps(self.document(), indent=2, ensure_ascii=False)
         if form == "prometheus":
             return exposition([self], namespace)
-        return self._tables() if form == "text" else self._nagios()
+        return self.tables() if form == "text" else self._nagios()
 
     def _nagios(self) -> str:
         parts = [self.status, self.name]
@@ -118,7 +118,8 @@ class CheckResult:
             parts += ["|", *(metric.nagios() for metric in self.metrics)]
         return " ".join(parts)
 
-    def _document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
+        """Return the result as JSON has it."""
         found = {"warning": self.warnings, "critical": self.criticals, "ok": self.good}
         return {
             "status": self.status,
@@ -148,7 +149,8 @@ class CheckResult:
         sample = f'{{item="{item}",status="{self.status}"}} {CODES[self.status]}'
         return found | {f"{prefix}_status_code": (f"Nagios compatible status code for {self.suite}", sample)}
 
-    def _tables(self) -> str:
+    def tables(self) -> str:
+        """Return the result as tables for people."""
         lines = [f"{self.name}: {self.status}", ""]
         rows = [("OK", text) for text in self.good]
         rows += [("Warning", text) for text in self.warnings]
@@ -222,10 +224,15 @@ def checking(suite: str, name: str = "", *, only_requests: bool = False) -> Call
         async def run(form: str | None, namespace: str | None, outfile: str | None, **options: Any) -> int:
             context = click.get_current_context()
             given = context.parent.params if context.parent is not None else {}
-            form = form or given.get("form") or FORMATS[0]
+            form = form or given.get("form")
+            if form and output.is_asked_for():
+                raise UsageError("--format and -o both name a form", "give one of them")
             result = await made.examine(options)
-            text = result.text(form, namespace or given.get("namespace") or NAMESPACE)
             outfile = outfile or given.get("outfile")
+            if output.is_asked_for():
+                _show(result, outfile)
+                return CODES[result.status]
+            text = result.text(form or FORMATS[0], namespace or given.get("namespace") or NAMESPACE)
             if outfile:
                 _write(Path(outfile), text + "\n")
             else:
@@ -238,11 +245,21 @@ def checking(suite: str, name: str = "", *, only_requests: bool = False) -> Call
             click.option("--format", "form", type=click.Choice(FORMATS), help="How to show the result."),
         ):
             option(run)
-        made = click.command(cls=CheckCommand, needs_loop=lambda _: not only_requests)(run)
+        command = click.command(cls=CheckCommand, needs_loop=lambda _: not only_requests)
+        made = command(output.showing("server_check")(run))
         made.suite, made.title, made.function = suite, name, function
         return made
 
     return decorate
+
+
+def _show(result: CheckResult, outfile: str | None) -> None:
+    """Show a result in the form of `-o`, or write it to a file."""
+    page = result.document(), result.tables()
+    if outfile:
+        _write(Path(outfile), (output.page_text(*page, name=result.name) or "") + "\n")
+    else:
+        output.show_page(*page, name=result.name)
 
 
 def _write(path: Path, text: str) -> None:

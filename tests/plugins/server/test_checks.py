@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 from lib.cli import Cli
 from lib.eventually import eventually
 from lib.process import ServerProcess
@@ -265,6 +266,23 @@ def test_the_same_finding_in_every_format(cli: Cli, name: str, tmp_path: Path) -
     assert code == 1
     assert f"{name}: WARNING\n\nStatus Detail\n" in out
     assert "│ Warning │ 3 messages │" in out
+    assert checked(cli, *words, "-o", "table") == (1, out)
+    document = json.loads(checked(cli, *words, "--format", "json")[1])
+    for flags, read in (
+        (("-o", "json"), json.loads),
+        (("-o", "yaml"), yaml.safe_load),
+        (("-j",), json.loads),
+    ):
+        code, out = checked(cli, *words, *flags)
+        assert (code, read(out)) == (1, document)
+    assert checked(cli, *words, "-o", "ndjson")[1].count("\n") == 1
+    assert checked(cli, *words, "-o", "name") == (1, f"{name}\n")
+    assert checked(cli, *words, "--template", "{status} {warning}") == (1, "WARNING 3 messages\n")
+    assert "perf_data.0.value,3\n" in checked(cli, *words, "-o", "csv")[1]
+    both = cli.run("server", "check", *words, "-o", "json", "--format", "json")
+    assert (both.code, both.out) == (2, "")
+    assert checked(cli, *words, "-o", "json", "--outfile", "found.json") == (1, "")
+    assert json.loads((tmp_path / "found.json").read_text()) == document
     assert checked(cli, "--outfile", "found", *words) == (1, "")
     written = tmp_path / "found"
     assert written.read_text().startswith(f"WARNING {name} Warn:3 messages ")
