@@ -2,23 +2,46 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
+from ...cli import output
 from ...cli.errors import ExitCode
-from ...keys import Workspace
-from ...keys.workspace.flag_values import date, moment, relative
+from ...cli.output import FLAG, NAME, TEXT, TIME, WORD, Column, Table
+from ...cli.output.choice import chosen
+from ...keys.workspace.flag_values import moment, relative
 from ...keys.workspace.servers.status import AccountStatus, StatusResult
 from ...keys.workspace.servers.status import status as reported_status
+from ...protocol.timestamp import format_exact
 from . import completion
 from .command import NscCommand, open_workspace, run, switch
 from .server_flags import reach, system_flags, timeout_flag
-from .table import TextTable
+
+ACCOUNTS = Table(
+    "accounts",
+    "Accounts",
+    (
+        Column("server", "Server", NAME, same=True),
+        Column("name", "Account", NAME, show=lambda row: row["name"] or row["account"]),
+        Column("state", "State", WORD),
+        Column("issued", "Issued", TIME),
+        Column("expires", "Expires", TIME, show=lambda row: str(row["ends"])),
+        Column("id", "JWT ID", NAME, show=lambda row: row["id"][:12]),
+        Column("note", "Note", TEXT, optional=True),
+        Column("account", "Key", NAME, wide=True),
+        Column("expired", "Expired", FLAG, wide=True),
+        Column("expiring", "Ends Soon", FLAG, wide=True),
+        Column("used", "In Use", WORD, wide=True),
+    ),
+    spare=("id", "issued"),
+)
+SECOND = 1_000_000_000
 
 
 @click.command(cls=NscCommand)
+@output.listing(ACCOUNTS, legacy="an object with the servers and the report, too")
+@switch("--json", "as_json", text="Tell all as JSON, with the servers and the report.")
 @click.option(
     "-a",
     "--account",
@@ -37,21 +60,36 @@ from .table import TextTable
 @timeout_flag
 @system_flags
 async def status(
-    accounts: tuple[str, ...], url: str, within: str, check: bool, differences: bool, **given: Any
+    accounts: tuple[str, ...],
+    url: str,
+    within: str,
+    check: bool,
+    differences: bool,
+    as_json: bool,
+    **given: Any,
 ) -> None:
     """Show which JWT of each account each server holds, and how it relates to the store's.
 
     Needs servers with a NATS based resolver. What is in use tells servers apart that hold different JWTs.
     """
+    run().json = chosen().json = as_json
     workspace = open_workspace()
     found = await reported_status(
         workspace, accounts, reach(given, url), soon=moment(within, workspace.now())
     )
     shown = [row for row in found.accounts if not differences or _remarkable(row)]
-    if run().json:
-        click.echo(json.dumps(_document(found, shown), indent=2, ensure_ascii=False))
-    else:
-        _show(workspace, found, shown)
+    if found.report.children and not as_json:
+        click.echo(found.report.render(), err=True)
+    now = workspace.now()
+    none = f"{len(found.accounts)} accounts on {len(found.servers)} servers are as in the store"
+    output.show(
+        ACCOUNTS.of(
+            [_record(row, now) for row in shown],
+            title=f'Accounts of operator "{workspace.store().name}" on its servers',
+        ),
+        document=_document(found, shown),
+        text="" if shown else none,
+    )
     if (check and found.differs) or found.report.failed:
         raise click.exceptions.Exit(ExitCode.FAILED)
 
@@ -60,32 +98,32 @@ def _remarkable(row: AccountStatus) -> bool:
     return row.state != "current" or row.expiring or bool(row.note)
 
 
-def _show(workspace: Workspace, found: StatusResult, shown: list[AccountStatus]) -> None:
-    if found.report.children:
-        click.echo(found.report.render(), err=True)
-    if not shown:
-        click.echo(f"{len(found.accounts)} accounts on {len(found.servers)} servers are as in the store")
-        return
-    columns = ("Server", "Account", "State", "Issued", "Expires", "JWT ID", "Note")
-    table = TextTable(f'Accounts of operator "{workspace.store().name}" on its servers', columns)
-    before = ""
-    for row in shown:
-        if before and row.server != before:
-            table.separator()
-        table.row(
-            row.server if row.server != before else "",
-            row.name or row.account,
-            row.state,
-            date(row.issued),
-            _expires(row, workspace.now()),
-            row.id[:12],
-            row.note,
-        )
-        before = row.server
-    click.echo(table.render())
+def _record(row: AccountStatus, now: int) -> dict[str, Any]:
+    return {
+        "server": row.server,
+        "name": row.name,
+        "account": row.account,
+        "state": str(row.state),
+        "issued": _moment(row.issued),
+        "expires": _moment(row.expires),
+        "expired": row.expired,
+        "expiring": row.expiring,
+        "id": row.id,
+        "used": str(row.used or ""),
+        "note": row.note,
+        "ends": _ends(row, now),
+    }
 
 
-def _expires(row: AccountStatus, now: int) -> str:
+def _moment(seconds: int) -> str:
+    try:
+        return format_exact(seconds * SECOND) if seconds else ""
+    except (OverflowError, ValueError, OSError):  # a token may say anything
+        return ""
+
+
+def _ends(row: AccountStatus, now: int) -> str:
+    """Return how people read when a token ends."""
     if not row.expires:
         return "Never" if row.id else ""
     mark = "EXPIRED " if row.expired else "! " if row.expiring else ""

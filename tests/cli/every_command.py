@@ -204,6 +204,7 @@ auth user info ann A
 auth user ls A
 """
 ELSEWHERE = {
+    "account resolver report": "servers of an operator: tests/plugins/nsc/test_network.py",
     "account tls": "a server with TLS: tests/plugins/account",
     "auth account push": "servers of an operator: tests/plugins/auth/test_servers.py",
     "auth account query": "servers of an operator: tests/plugins/auth/test_servers.py",
@@ -212,6 +213,7 @@ ELSEWHERE = {
     "bench service serve": "it answers until Ctrl-C: tests/plugins/bench",
     "bench sub": "somebody who publishes meanwhile: tests/plugins/bench",
     "consumer cluster step-down": "a cluster: tests/plugins/stream/test_leadership.py",
+    "nsc status": "servers of an operator: tests/plugins/nsc/test_network.py",
     "server cluster peer-remove": "a cluster: tests/plugins/server/test_clusters.py",
     "server cluster step-down": "a cluster: tests/plugins/server/test_clusters.py",
     "stream cluster step-down": "a cluster: tests/plugins/stream/test_leadership.py",

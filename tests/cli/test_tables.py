@@ -100,6 +100,7 @@ OF_FOLDERS = (
 )
 # What needs more than a server and folders, or follows until Ctrl-C; their tables are tried without them.
 ELSEWHERE = {
+    "account resolver report",
     "account tls",
     "auth account push",
     "backup verify",
@@ -110,6 +111,7 @@ ELSEWHERE = {
     "export",
     "kv revert",
     "kv watch",
+    "nsc status",
     "object watch",
     "schema request",
     "schema validate",

@@ -9,11 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 from lib.cli import Cli, Result
 from lib.eventually import eventually
 from lib.operator_fixture import OperatorEnv
 from lib.operator_store import add_user, written
 from lib.process import ServerProcess, free_port
+from pyjs.plugins.nsc.status import ACCOUNTS
 
 
 class NscFixture:
@@ -110,7 +112,7 @@ def test_status_compares_with_the_store(nsc: NscFixture) -> None:
     result = nsc.run("status", "--check")
     assert result.code == 1
     rows = [
-        [cell.strip() for cell in line.split("|")[1:-1]] for line in result.out.splitlines() if "|" in line
+        [cell.strip() for cell in line.split("│")[1:-1]] for line in result.out.splitlines() if "│" in line
     ]
     assert [(row[1], row[2]) for row in rows if len(row) > 2] == [
         ("Account", "State"),
@@ -123,9 +125,26 @@ def test_status_compares_with_the_store(nsc: NscFixture) -> None:
     document = json.loads(nsc.ok("status", "--json"))
     assert document["servers"] == ["S"]
     assert [row["state"] for row in document["accounts"]] == ["current"] * 3
-    assert (
-        nsc.cli.with_flags("account", "resolver").ok("report", "-H", str(nsc.home / "nsc")).startswith("+--")
-    )
+
+
+def test_the_report_of_resolvers_has_every_form(nsc: NscFixture) -> None:
+    def report(*words: str) -> str:
+        return nsc.cli.with_flags("account", "resolver").ok("report", "-H", str(nsc.home / "nsc"), *words)
+
+    assert report().startswith("╭──")
+    records = json.loads(report("-o", "json"))
+    assert [(one["server"], one["name"], one["state"]) for one in records] == [
+        ("S", "ONE", "current"),
+        ("S", "SYS", "current"),
+        ("S", "TWO", "missing"),
+    ]
+    assert records[0]["issued"].endswith("Z") and records[2]["issued"] == ""
+    assert set(records[0]) == {column.field for column in ACCOUNTS.columns}
+    assert yaml.safe_load(report("-o", "yaml")) == records
+    assert report("-o", "name").split() == ["ONE", "SYS", "TWO"]
+    assert report("--template", "{name}={state}").split() == ["ONE=current", "SYS=current", "TWO=missing"]
+    assert report("-o", "csv").count("\n") == 4
+    assert json.loads(report("--json"))["servers"] == ["S"]
 
 
 def test_status_marks_what_ends(nsc: NscFixture) -> None:
