@@ -18,6 +18,7 @@ from ..slices import Steps
 from .exports import ServiceExport, StreamExport
 from .fanout import fan_out
 from .imports import ServiceImport, ServiceResponses, replace_imports
+from .latency import LatencyMeter
 from .plan import Draw, Plan, is_request
 from .routing import route
 from .space import StreamImport, SubjectSpace
@@ -141,7 +142,8 @@ class Account(SubjectSpace):
         self.elsewhere: dict[str, tuple[int, int]] = {}
         self.serves_jetstream = False
         self.flusher = flusher
-        self.responses = ServiceResponses(self, flusher.clock, random_bytes)
+        meter = LatencyMeter(self, self.publish, flusher.clock, random_bytes, draw)
+        self.responses = ServiceResponses(self, flusher.clock, random_bytes, meter)
         self._sink = InternalEndpoint()
         self.in_msgs = self.in_bytes = self.out_msgs = self.out_bytes = 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from typing import NamedTuple
 
 from ...protocol.subject import is_subset
 
@@ -63,14 +64,25 @@ class StreamExport(Export):
     __slots__ = ()
 
 
+class LatencyTarget(NamedTuple):
+    """Where the latency of a service is published.
+
+    sampling: percent of the requests; 0 for only those whose headers ask for it.
+    """
+
+    subject: str
+    sampling: int
+
+
 class ServiceExport(Export):
     """An export of a service that other accounts may send requests to.
 
     response_type: how many messages answer one request.
     threshold: how long a response may take, in ns; 0 stands for `DEFAULT_RESPONSE_THRESHOLD`.
+    latency: where the latency of requests is published; None for nowhere.
     """
 
-    __slots__ = ("response_type", "threshold")
+    __slots__ = ("latency", "response_type", "threshold")
 
     def __init__(
         self,
@@ -81,12 +93,14 @@ class ServiceExport(Export):
         threshold: int = 0,
         *,
         private: bool = False,
+        latency: LatencyTarget | None = None,
     ) -> None:
         super().__init__(subject, accounts, token_position, private=private)
+        self.latency = latency
         self.response_type = response_type
         self.threshold = threshold or DEFAULT_RESPONSE_THRESHOLD
 
     @property
     def key(self) -> tuple[object, ...]:
-        """A value that is equal for equal exports, response type and threshold included."""
-        return *super().key, self.response_type, self.threshold
+        """A value that is equal for equal exports: response type, threshold and latency too."""
+        return *super().key, self.response_type, self.threshold, self.latency

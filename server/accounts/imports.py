@@ -21,6 +21,7 @@ from ...protocol.subject_tree import SubjectTree
 from ...protocol.transform import without_placeholders
 from ..slices import Steps
 from .exports import ResponseType, ServiceExport
+from .latency import BAD_REQUEST, LOST, TIMEOUT, UNAVAILABLE
 from .plan import is_request
 from .routing import route
 from .space import StreamImport, SubjectSpace, import_transforms
@@ -28,6 +29,7 @@ from .subscription import ConnectionKind, ImportStep, MessageEndpoint, Subscript
 
 if TYPE_CHECKING:
     from ..clock import Clock, Timer
+    from .latency import LatencyMeter, MeasuredRequest
     from .subscription import RoutedMessage
 
 REQUEST_INFO = b"Nats-Request-Info"
@@ -104,10 +106,16 @@ class ServiceImport(MessageEndpoint):
             return False
         response: Response | None = None
         reply = msg.reply
+        measured: MeasuredRequest | None = None
+        if self.export.latency is not None:
+            measured = exporter.meter.measured(self.export.latency, msg.source, self.share, msg.header)
         # The subject of an acknowledgement does not change: cross-account pull consumers rely on it.
         if reply and not reply.startswith(_ACK):
             response = exporter.expect(self, self.importer, msg)
+            response.measured = measured
             reply = response.subject
+        elif measured is not None and not reply:
+            exporter.meter.failed(measured, BAD_REQUEST)
         header = _with_request_info(self, msg)
         mapped = exporter.space.mapped(to)
         delivered = 0
@@ -116,7 +124,7 @@ class ServiceImport(MessageEndpoint):
             request = msg.rewritten(subject, reply, header, (*chain, self.step))
             delivered = route(exporter.space.plan(subject), request)
         if response is not None and not delivered:
-            exporter.forget(response)
+            exporter.fail(response, UNAVAILABLE)
         return delivered > 0
 
 
@@ -125,9 +133,10 @@ class Response:
 
     service: the import that the request came through.
     due: when the response is no longer expected, in ns.
+    measured: the latency measurement of the request, until it is reported.
     """
 
-    __slots__ = ("asker", "due", "reply", "response_type", "service", "subject")
+    __slots__ = ("asker", "due", "measured", "reply", "response_type", "service", "subject")
 
     def __init__(
         self, service: ServiceImport, asker: ServiceResponses, subject: bytes, reply: bytes, due: int
@@ -138,6 +147,7 @@ class Response:
         self.reply = reply
         self.response_type = service.export.response_type
         self.due = due
+        self.measured: MeasuredRequest | None = None
 
     def has_interest(self) -> bool:
         """Return whether anyone would receive the response in the end, after any number of such ways back."""
@@ -154,20 +164,35 @@ class ServiceResponses(MessageEndpoint):
     """The responses that one account awaits, in its space. A sink for the account's reply pattern.
 
     pending: by the subject that each response is published to.
+    meter: measures the latency of the account's services.
     """
 
-    __slots__ = ("_clock", "_prefix", "_random", "_subscription", "_timer", "pending", "space")
+    __slots__ = (
+        "_clock",
+        "_prefix",
+        "_random",
+        "_subscription",
+        "_sweep_due",
+        "_timer",
+        "meter",
+        "pending",
+        "space",
+    )
 
     kind = ConnectionKind.IMPORT
 
-    def __init__(self, space: SubjectSpace, clock: Clock, random_bytes: Callable[[int], bytes]) -> None:
+    def __init__(
+        self, space: SubjectSpace, clock: Clock, random_bytes: Callable[[int], bytes], meter: LatencyMeter
+    ) -> None:
         self.space = space
+        self.meter = meter
         self._clock = clock
         self._random = random_bytes
         self.pending: dict[bytes, Response] = {}
         self._prefix = ""
         self._subscription: Subscription | None = None
         self._timer: Timer | None = None
+        self._sweep_due = 0
 
     def __len__(self) -> int:
         return len(self.pending)
@@ -186,13 +211,20 @@ class ServiceResponses(MessageEndpoint):
         subject = (self._prefix + new_id(self._random, _ID)).encode()
         due = self._clock.now() + service.export.threshold
         response = self.pending[subject] = Response(service, asker, subject, msg.reply, due)
-        if self._timer is None:
-            self._timer = self._clock.call_later(service.export.threshold, self._sweep)
+        if self._timer is None or due < self._sweep_due:
+            self._sweep_at(due, service.export.threshold)
         return response
 
     def forget(self, response: Response) -> None:
         """Stop expecting a response."""
         self.pending.pop(response.subject, None)
+
+    def fail(self, response: Response, status: int) -> None:
+        """Stop expecting a response, and report with `status` that it never came."""
+        self.forget(response)
+        if response.measured is not None:
+            self.meter.failed(response.measured, status)
+            response.measured = None
 
     def forget_service(self, service: ServiceImport) -> None:
         """Stop expecting the responses to everything that was sent through one import."""
@@ -209,9 +241,12 @@ class ServiceResponses(MessageEndpoint):
             del self.pending[response.subject]
         delivered = respond(response, self, msg)
         if not delivered:
-            self.pending.pop(response.subject, None)
+            self.fail(response, LOST)
         elif response.response_type is not ResponseType.SINGLETON:
             response.due = self._clock.now() + response.service.export.threshold
+        if response.measured is not None:
+            self.meter.answered(response.measured, msg.source)
+            response.measured = None
         return delivered
 
     def stop(self) -> None:
@@ -224,11 +259,18 @@ class ServiceResponses(MessageEndpoint):
     def _sweep(self) -> None:
         now = self._clock.now()
         for response in [r for r in self.pending.values() if r.due <= now]:
-            del self.pending[response.subject]
+            self.fail(response, TIMEOUT if response.has_interest() else LOST)
         self._timer = None
         if self.pending:
-            wait = min(r.due for r in self.pending.values()) - now
-            self._timer = self._clock.call_later(wait, self._sweep)
+            due = min(r.due for r in self.pending.values())
+            self._sweep_at(due, due - now)
+
+    def _sweep_at(self, due: int, wait: int) -> None:
+        """Sweep at `due`, in `wait` ns, instead of when it was planned."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._sweep_due = due
+        self._timer = self._clock.call_later(wait, self._sweep)
 
 
 def respond(response: Response, responder: ServiceResponses, msg: RoutedMessage) -> bool:

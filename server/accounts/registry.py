@@ -33,7 +33,7 @@ from .account_spec import (
     comes_round,
     make_import,
 )
-from .exports import ResponseType, ServiceExport, StreamExport
+from .exports import LatencyTarget, ResponseType, ServiceExport, StreamExport
 from .flusher import Flusher
 from .imports import ServiceImport
 from .mapping import Mapping, MappingError
@@ -248,6 +248,9 @@ def _service_export(entry: ExportOptions) -> ServiceExport:
         entry.account_token_position,
         ResponseType(entry.response_type),
         entry.response_threshold,
+        latency=None
+        if entry.latency is None
+        else LatencyTarget(entry.latency.subject, entry.latency.sampling),
     )
 
 

@@ -136,12 +136,6 @@ def unsupported(options: Options) -> tuple[list[ConfigProblem], list[ConfigProbl
 def _of_accounts(options: Options) -> Iterator[tuple[str, str]]:
     """Yield the paths and reasons of warnings about accounts."""
     for name, account in options.accounts.items():
-        for index, export in enumerate(account.exports):
-            if export.latency is not None:
-                yield (
-                    f"accounts.{name}.exports.{index}.latency",
-                    f"the latency of {export.subject!r} is not measured yet",
-                )
         if account.jetstream is not None and not options.jetstream.enabled:
             yield (
                 f"accounts.{name}.jetstream",

@@ -71,7 +71,7 @@ LAYERS = {
         "sublist",
         "plan ack_routes direct_get_routes inbox_routes stream_routes",
         "space",
-        "fanout | routing",
+        "fanout | routing | latency",
         "imports | leaving | advertiser",
         "account users account_token",
         "*",

@@ -33,11 +33,7 @@ def make_spec(claims: AccountClaims, cluster: str = "") -> tuple[AccountSpec, di
 def unsupported(claims: AccountClaims) -> list[str]:
     """Return one sentence for each thing that the claims ask for and this server does not do."""
     body = claims.nats
-    found = [
-        f"latency of service {export.subject!r} is not measured yet"
-        for export in body.exports
-        if export.service_latency is not None
-    ]
+    found: list[str] = []
     if body.trace is not None:
         found.append("message traces are not served yet")
     return found

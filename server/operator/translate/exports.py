@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ...accounts.exports import ResponseType, ServiceExport, StreamExport
+from ...accounts.exports import LatencyTarget, ResponseType, ServiceExport, StreamExport
 
 if TYPE_CHECKING:
     from ....keys import Export
@@ -37,7 +37,13 @@ def services(given: Iterable[Export]) -> list[ServiceExport]:
             _RESPONSES[each.response_type],
             each.response_threshold,
             private=each.token_req,
+            latency=_latency(each),
         )
         for each in given
         if each.type == "service"
     ]
+
+
+def _latency(given: Export) -> LatencyTarget | None:
+    latency = given.service_latency
+    return None if latency is None else LatencyTarget(latency.results, latency.sampling)

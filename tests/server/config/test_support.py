@@ -42,10 +42,6 @@ def test_a_plain_configuration_is_served() -> None:
             "2:2: leafnodes.remotes.0.compression: ",
         ),
         (
-            "accounts { A { exports: [\n{service: a, latency: b}] }, SYS {} }\nsystem_account: SYS",
-            "2:1: accounts.A.exports.0.latency: the latency of 'a' ",
-        ),
-        (
             "leafnodes { remotes: [{urls: [leaf://h, HTTP://u:secret@h, http://g]}] }",
             "1:24: leafnodes.remotes.0.urls: the scheme http:// is not known and taken for nats-leaf://",
         ),

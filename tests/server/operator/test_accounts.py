@@ -211,10 +211,8 @@ async def test_a_reload_of_the_configuration_leaves_accounts_from_tokens(fixture
 async def test_what_is_not_served_is_said(fixture: AccountsEnv) -> None:
     a = fixture.env.account(
         "A",
-        exports=[{**SERVICE, "service_latency": {"sampling": 50, "results": "lat"}}],
         trace={"dest": "traces"},
     )
     await fixture.open(a)
     said = "\n".join(text for level, text in fixture.log.lines if level == "warning")
-    for word in ("latency of service 'q.*'", "message traces"):
-        assert word in said
+    assert "message traces" in said
