@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .jetstream.engine import JetStream
     from .leaf import Leafs
     from .monitor.http import Monitor
+    from .mqtt.listener import MQTTListener
     from .operator import OperatorMode
     from .route import Routes
     from .system import System
@@ -77,6 +78,7 @@ class Server:
         self.monitor: Monitor | None = None
         self.system: System | None = None
         self.websocket: WebSocketListener | None = None
+        self.mqtt: MQTTListener | None = None
         self.lame_duck = False
         self._switch: asyncio.Task[None] | None = None
         self._temporary_store = embedded and not self.options.jetstream.store_dir
@@ -179,6 +181,7 @@ class Server:
             if operator is not None:
                 operator.accounts.observers.append(self.leafs.follow)
             await self.leafs.start()
+        await self._start_mqtt(self.options)
         await self._start_websocket(self.options)
         await self._start_cluster()
         await self._start_monitor()
@@ -276,6 +279,14 @@ class Server:
         remotes = self.routes.remotes if self.routes is not None else ()
         return expected(remotes, configured=self.routes is not None and bool(self.routes.cluster.routes))
 
+    async def _start_mqtt(self, options: Options) -> None:
+        if options.mqtt is None or options.mqtt.port is None:
+            return
+        from .mqtt.listener import MQTTListener
+
+        self.mqtt = MQTTListener(self.clients)
+        await self.mqtt.start()
+
     async def _start_websocket(self, options: Options) -> None:
         if options.websocket is None or options.websocket.port is None:
             return
@@ -283,7 +294,8 @@ class Server:
 
         leafs = self.leafs if options.leafnodes.port is not None else None
         accept = leafs.connection if leafs is not None else None
-        self.websocket = WebSocketListener(self.clients, self.clients.accept, accept)
+        mqtt = self.mqtt.accept if self.mqtt is not None else None
+        self.websocket = WebSocketListener(self.clients, self.clients.accept, accept, mqtt)
         await self.websocket.start()
         self.clients.info.websocket_port = self.websocket.port
         self.clients.info.own_websocket_urls = self.websocket.urls()
@@ -319,6 +331,8 @@ class Server:
         for part in reversed(self._parts):
             await part.stop()
         self.clients.close_all(SHUTDOWN)
+        if self.mqtt is not None:
+            self.mqtt.stop_asking()
         if self.jetstream is not None:
             await self.jetstream.stop()
             if self._temporary_store:
@@ -331,6 +345,9 @@ class Server:
         if self.websocket is not None:
             self.websocket.close_all(SHUTDOWN)
             await self.websocket.closed()
+        if self.mqtt is not None:
+            self.mqtt.close_all(SHUTDOWN)
+            await self.mqtt.closed()
         self._stopped.set()
 
     async def _stop_accepting(self) -> None:
@@ -338,6 +355,8 @@ class Server:
         await self.listener.stop_accepting()
         if self.websocket is not None:
             await self.websocket.stop_accepting()
+        if self.mqtt is not None:
+            await self.mqtt.stop_accepting()
 
     async def wait(self) -> None:
         """Return when the server has stopped."""
@@ -373,6 +392,8 @@ class Server:
             urls["monitoring"] = [self.monitor.url]
         if self.websocket is not None:
             urls["websocket"] = [self.websocket.url]
+        if self.mqtt is not None:
+            urls["mqtt"] = [self.mqtt.url]
         return urls
 
     def reload(self, options: Options) -> None:
@@ -390,6 +411,8 @@ class Server:
             self.listener.tls_context(options.tls)
         if self.websocket is not None and options.websocket is not None and options.websocket.tls is not None:
             self.websocket.tls_context(options.websocket.tls)
+        if self.mqtt is not None and options.mqtt is not None and options.mqtt.tls is not None:
+            self.mqtt.tls_context(options.mqtt.tls)
         if self.leafs is not None and options.leafnodes.tls is not None:
             self.leafs.listener.tls_context(options.leafnodes.tls)
         if self.operator is not None:

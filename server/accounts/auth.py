@@ -22,7 +22,7 @@ from .registry import GLOBAL
 from .users import User
 
 if TYPE_CHECKING:
-    from ..config.options import Options, PermissionsOptions, UserOptions
+    from ..config.options import MQTTOptions, Options, PermissionsOptions, UserOptions, WebSocketOptions
     from .account import Account
     from .registry import AccountRegistry
 
@@ -30,6 +30,8 @@ STANDARD = "STANDARD"
 WEBSOCKET = "WEBSOCKET"
 LEAFNODE = "LEAFNODE"
 LEAFNODE_WS = "LEAFNODE_WS"
+MQTT = "MQTT"
+MQTT_WS = "MQTT_WS"
 
 
 class ClientCredentials(NamedTuple):
@@ -263,12 +265,11 @@ class Authenticator:
             self._users[entry.user] = user
 
 
-def with_overrides(options: Options) -> Options | None:
-    """Return the options by which WebSocket clients log in, None if they do so like all others.
+def with_overrides(options: Options, block: WebSocketOptions | MQTTOptions | None) -> Options | None:
+    """Return the options by which the clients of a listener log in, None if they do so like all others.
 
-    A user, a token or a `no_auth_user` of the block for WebSocket replaces all three of everybody.
+    A user, a token or a `no_auth_user` of the listener's block replaces all three of everybody.
     """
-    block = options.websocket
     if block is None or block.port is None:
         return None
     own = block.authorization

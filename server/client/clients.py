@@ -59,9 +59,9 @@ class Clients(ClientContext):
         if isinstance(self.authenticator, Authenticator):
             self.authenticator = self._with_callout(self.authenticator, options)
         self.info.auth_required = self.authenticator.asks
-        overrides = with_overrides(options)
-        if overrides is not None and gatekeeper is None:
-            self.override(self._with_callout(Authenticator(overrides, registry), options))
+        if gatekeeper is None:
+            made = {kind: Authenticator(one, registry) for kind, one in _overrides(options).items()}
+            self.override({kind: self._with_callout(one, options) for kind, one in made.items()})
 
     def _with_callout(self, inner: Authenticator, options: Options) -> Authentication:
         """Return what asks a callout service where `inner` does not decide, or `inner` without a callout."""
@@ -153,19 +153,18 @@ class Clients(ClientContext):
         the new configuration from the next message on.
         """
         authenticator = self._gatekeeper
+        overrides: dict[str, Authentication] = {}
         if authenticator is None:
             made = yield from Authenticator.making(options, self.registry)
             authenticator = self._with_callout(made, options)
-        overrides = with_overrides(options)
-        over: Authentication | None = None
-        if overrides is not None and self._gatekeeper is None:
-            made = yield from Authenticator.making(overrides, self.registry)
-            over = self._with_callout(made, options)
+            for kind, one in _overrides(options).items():
+                made = yield from Authenticator.making(one, self.registry)
+                overrides[kind] = self._with_callout(made, options)
         advertised = self.options.client_advertise != options.client_advertise
         self.options = self.info.options = options
         self.buffer_budget.limit = most_buffered(options)
         self.authenticator = authenticator
-        self.override(over)
+        self.override(overrides)
         self.info.auth_required = self.authenticator.asks
         for connection in list(self.connections.values()):
             if not connection.closed_reason:
@@ -183,6 +182,13 @@ class Clients(ClientContext):
         if advertised:
             self.announce()
         self.flusher.flush()
+
+
+def _overrides(options: Options) -> dict[str, Options]:
+    """Return the options by which clients of some types log in, if they differ from those of all others."""
+    blocks = {"websocket": options.websocket, "mqtt": options.mqtt}
+    found = {kind: with_overrides(options, block) for kind, block in blocks.items()}
+    return {kind: one for kind, one in found.items() if one is not None}
 
 
 def make_services(

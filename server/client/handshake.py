@@ -144,6 +144,7 @@ class ClientHandshake(ConnectionPart["ClientPeer"]):
             options.lang,
             options.version,
             options.protocol,
+            mqtt_id=connection.mqtt_client,
             secure=connection.secure,
         )
         return authenticate(self._credentials, self._nonce, kind, connection.peer[0], details)

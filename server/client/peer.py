@@ -76,20 +76,20 @@ class ClientContext(ConnectionContext):
         self.authenticator = authenticator
         self.statistics = Statistics()
         self.events: ClientEvents | None = None
-        self._over_websocket: Authentication | None = None
+        self._overrides: dict[str, Authentication] = {}
 
-    def override(self, authenticator: Authentication | None) -> None:
-        """Let `authenticator` decide about WebSocket clients; None means the same as about all others."""
-        self._over_websocket = authenticator
+    def override(self, overrides: dict[str, Authentication]) -> None:
+        """Set what decides about clients of some types; all others have the same."""
+        self._overrides = overrides
 
     def authenticator_of(self, connection: ClientPeer) -> Authentication:
         """Return what decides about a client."""
-        over = self._over_websocket
-        return self.authenticator if connection.upgrade is None or over is None else over
+        return self._overrides.get(connection.client_type, self.authenticator)
 
     def auth_timeout_of(self, connection: ClientPeer) -> int:
         """Return how long a client may take to log in, in ns."""
-        block = None if connection.upgrade is None else self.options.websocket
+        options = self.options
+        block = {"websocket": options.websocket, "mqtt": options.mqtt}.get(connection.client_type)
         own = None if block is None or block.authorization is None else block.authorization.timeout
         return own or self.options.auth_timeout
 
@@ -101,6 +101,7 @@ class ClientPeer(Connection):
     user: the authenticated user; None before the login.
     identified: CONNECT was accepted, or the first operation of a client that need not log in.
     client_permissions: what the client may publish and receive.
+    mqtt_client: the client id of an MQTT client, "" of any other.
     """
 
     kind = ConnectionKind.CLIENT
@@ -108,6 +109,7 @@ class ClientPeer(Connection):
     description: ClassVar = {"kind": "Client", "client_type": "nats"}
     context: ClientContext
     parser: ClientParser
+    mqtt_client: str = ""
 
     def __init__(self, context: ClientContext, wire: ConnectionTransport, peer: tuple[str, int]) -> None:
         options = context.options

@@ -60,10 +60,12 @@ UNSUPPORTED: tuple[UnsupportedOption, ...] = (
     UnsupportedOption("jetstream.prev_key", "refuse", _NO_CRYPT),
     UnsupportedOption("jetstream.tpm", "refuse", _NO_CRYPT),
     UnsupportedOption("tls.verify_and_map", "refuse", "users from certificates are not served yet"),
+    UnsupportedOption("mqtt.tls.verify_and_map", "refuse", "users from certificates are not served yet"),
     UnsupportedOption("leafnodes.tls.verify_and_map", "refuse", "users from certificates are not served yet"),
     UnsupportedOption("websocket.tls.verify_and_map", "refuse", "users from certificates are not served yet"),
     UnsupportedOption("tls.ocsp_peer", "refuse", _NO_OCSP),
     UnsupportedOption("websocket.tls.ocsp_peer", "refuse", _NO_OCSP),
+    UnsupportedOption("mqtt.tls.ocsp_peer", "refuse", _NO_OCSP),
     UnsupportedOption("leafnodes.tls.ocsp_peer", "refuse", _NO_OCSP),
     UnsupportedOption("leafnodes.remotes.*.tls.ocsp_peer", "refuse", _NO_OCSP),
     UnsupportedOption("ocsp", "warn", "OCSP stapling is not served yet"),
@@ -77,7 +79,6 @@ UNSUPPORTED: tuple[UnsupportedOption, ...] = (
     UnsupportedOption("leafnodes.remotes.*.compression", "warn", _NO_COMPRESSION, _UNCOMPRESSED),
     UnsupportedOption("feature_flags", "warn", "they switch what only nats-server has, and have no effect"),
     UnsupportedOption("gateway", "warn", "gateways are not served yet"),
-    UnsupportedOption("mqtt", "warn", "MQTT is not served yet"),
     UnsupportedOption(
         "syslog", "warn", "syslog is not served yet, the log goes to the file or standard error"
     ),
@@ -91,6 +92,7 @@ UNSUPPORTED: tuple[UnsupportedOption, ...] = (
     UnsupportedOption("leafnodes.write_timeout", "warn", "a late write always closes the connection"),
     UnsupportedOption("tls.connection_rate_limit", "warn", "handshakes are not limited yet"),
     UnsupportedOption("websocket.tls.connection_rate_limit", "warn", "handshakes are not limited yet"),
+    UnsupportedOption("mqtt.tls.connection_rate_limit", "warn", "handshakes are not limited yet"),
     UnsupportedOption("leafnodes.tls.connection_rate_limit", "warn", "handshakes are not limited yet"),
     UnsupportedOption("max_traced_msg_len", "warn", "traces are not cut"),
     UnsupportedOption("jetstream.max_buffered_size", "warn", _NO_QUEUES),

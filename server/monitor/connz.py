@@ -40,6 +40,7 @@ class ConnzRequest:
     user: str = asked("", "user")
     account: str = asked("", "acc", "acc")
     filter_subject: str = asked("", "filter_subject")
+    mqtt_client: str = asked("", "mqtt_client")
 
 
 @dataclass(slots=True)
@@ -132,6 +133,8 @@ def _wanted(row: _Row, request: ConnzRequest) -> Steps[bool]:
         return False
     if request.account and (connection.account is None or connection.account.name != request.account):
         return False
+    if request.mqtt_client and connection.mqtt_client != request.mqtt_client:
+        return False
     wanted = request.filter_subject
     if not wanted:
         return True
@@ -180,6 +183,8 @@ def _document(row: _Row, request: ConnzRequest) -> Steps[dict[str, Any]]:
     for name, value in (("name", options.name), ("lang", options.lang), ("version", options.version)):
         if value:
             document[name] = value
+    if connection.mqtt_client:
+        document["mqtt_client"] = connection.mqtt_client
     if connection.secure is not None:
         document |= tls_facts(connection.secure, peers=request.auth)
     if request.auth:

@@ -115,7 +115,7 @@ def _blocks(server: Monitored) -> dict[str, Any]:
         "cluster": _cluster(server),
         "gateway": {},
         "leaf": leaf,
-        "mqtt": {},
+        "mqtt": _mqtt(server),
         "websocket": _websocket(server),
         "jetstream": jetstream(server),
         "tls_timeout": _seconds((options.tls or TLSOptions()).timeout),
@@ -125,13 +125,13 @@ def _blocks(server: Monitored) -> dict[str, Any]:
 
 def _websocket(server: Monitored) -> dict[str, Any]:
     """Return the `websocket` block: what the options set of its listener."""
-    block, listener = server.options.websocket, server.websocket
-    if block is None or listener is None:
+    block, port = server.options.websocket, server.clients.info.websocket_port
+    if block is None or not port:
         return {}
     timeout = None if block.authorization is None else block.authorization.timeout
     found = {
         "host": block.host,
-        "port": listener.port,
+        "port": port,
         "advertise": block.advertise,
         "no_auth_user": block.no_auth_user,
         "jwt_cookie": block.jwt_cookie,
@@ -142,6 +142,27 @@ def _websocket(server: Monitored) -> dict[str, Any]:
         "same_origin": block.same_origin,
         "allowed_origins": block.allowed_origins,
         "compression": block.compression,
+    }
+    found = {key: value for key, value in found.items() if value}
+    return found if block.tls is None else found | certificate_end(block.tls)
+
+
+def _mqtt(server: Monitored) -> dict[str, Any]:
+    """Return the `mqtt` block: what the options set of its listener."""
+    block, listener = server.options.mqtt, server.mqtt
+    if block is None or listener is None:
+        return {}
+    timeout = None if block.authorization is None else block.authorization.timeout
+    found = {
+        "host": block.host,
+        "port": listener.port,
+        "no_auth_user": block.no_auth_user,
+        "auth_timeout": _seconds(timeout or 0),
+        "tls_timeout": _seconds((block.tls or TLSOptions()).timeout),
+        "tls_pinned_certs": [] if block.tls is None else block.tls.pinned_certs,
+        "js_domain": block.js_domain,
+        "ack_wait": block.ack_wait if "mqtt.ack_wait" in server.options.positions else 0,
+        "max_ack_pending": block.max_ack_pending if "mqtt.max_ack_pending" in server.options.positions else 0,
     }
     found = {key: value for key, value in found.items() if value}
     return found if block.tls is None else found | certificate_end(block.tls)

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from ..identity import ServerIdentity
     from ..jetstream.engine import JetStream
     from ..leaf import Leafs
+    from ..mqtt.listener import MQTTListener
     from ..operator import OperatorMode
     from ..route import Routes
-    from ..websocket.listener import WebSocketListener
 
 
 class MonitoredServer(Protocol):
@@ -48,7 +48,7 @@ class Monitored(MonitoredServer, Protocol):
     jetstream: JetStream | None
     leafs: Leafs | None
     routes: Routes | None
-    websocket: WebSocketListener | None
+    mqtt: MQTTListener | None
 
 
 def head(server: MonitoredServer) -> dict[str, Any]:

@@ -17,12 +17,15 @@ if TYPE_CHECKING:
 class WebSocketListener(Listener):
     """A listener for clients, and for leaf nodes if this server takes any."""
 
-    def __init__(self, context: ConnectionContext, clients: Accept, leafs: Accept | None) -> None:
-        """`clients` and `leafs` make the connections."""
+    def __init__(
+        self, context: ConnectionContext, clients: Accept, leafs: Accept | None, mqtt: Accept | None = None
+    ) -> None:
+        """`clients`, `leafs` and `mqtt` make the connections; None of a kind that is not served."""
         super().__init__(context.log)
         self._context = context
         self._clients = clients
         self._leafs = leafs
+        self._mqtt = mqtt
 
     @property
     def options(self) -> WebSocketOptions:
@@ -54,7 +57,7 @@ class WebSocketListener(Listener):
             log.warning("Websocket not configured with TLS. DO NOT USE IN PRODUCTION!")
 
     def _protocol(self) -> WebSocketProtocol:
-        return WebSocketProtocol(self._context, self, self._clients, self._leafs)
+        return WebSocketProtocol(self._context, self, self._clients, self._leafs, self._mqtt)
 
     def urls(self) -> list[str]:
         """Return where clients of the cluster may connect to."""

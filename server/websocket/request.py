@@ -33,13 +33,14 @@ class Accepted(NamedTuple):
     """A request that is granted.
 
     response: what to send.
-    leaf: whether a leaf node asks, and no client.
+    leaf, mqtt: whether a leaf node asks, or an MQTT client; otherwise it is a client of NATS.
     masked: whether the peer will mask its frames.
     compress: whether compression was agreed on.
     """
 
     response: bytes
     leaf: bool
+    mqtt: bool
     masked: bool
     compress: bool
     upgrade: Upgrade
@@ -53,11 +54,12 @@ class Refused(NamedTuple):
 
 
 class UpgradeRequest:
-    """Reads one request. `secure`: whether it comes over TLS."""
+    """Reads one request. `secure`: whether it comes over TLS. `mqtt`: whether MQTT is served."""
 
-    def __init__(self, options: WebSocketOptions, *, secure: bool) -> None:
+    def __init__(self, options: WebSocketOptions, *, secure: bool, mqtt: bool = False) -> None:
         self._options = options
         self._secure = secure
+        self._mqtt = mqtt
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_LONGEST)
 
     def feed(self, data: bytes) -> Accepted | Refused | None:
@@ -90,7 +92,8 @@ class UpgradeRequest:
             return any(token.strip(" \t").lower() == wanted for token in tokens)
 
         bad = HTTPStatus.BAD_REQUEST
-        if path.endswith(_MQTT_PATH):
+        mqtt = path.endswith(_MQTT_PATH)
+        if mqtt and not self._mqtt:
             return _refused(HTTPStatus.NOT_FOUND, "mqtt websocket endpoint not enabled")
         if request.method != b"GET":
             return _refused(HTTPStatus.METHOD_NOT_ALLOWED, "request method must be GET")
@@ -109,9 +112,9 @@ class UpgradeRequest:
         why = origins.refusal(self._options, origin, first("host"), secure=self._secure)
         if why:
             return _refused(HTTPStatus.FORBIDDEN, f"origin not allowed: {why}")
-        return self._accept(headers, key, leaf=path.endswith(LEAF_PATH))
+        return self._accept(headers, key, leaf=path.endswith(LEAF_PATH), mqtt=mqtt)
 
-    def _accept(self, headers: dict[str, list[str]], key: str, *, leaf: bool) -> Accepted:
+    def _accept(self, headers: dict[str, list[str]], key: str, *, leaf: bool, mqtt: bool) -> Accepted:
         options = self._options
         compress = options.compression and offered(headers.get("sec-websocket-extensions", []))[0]
         unmasked = headers.get(NO_MASKING.lower(), [""])[0] == "true"
@@ -125,11 +128,13 @@ class UpgradeRequest:
             lines.append(f"Sec-WebSocket-Extensions: {OFFER}")
         if unmasked:
             lines.append(f"{NO_MASKING}: true")
+        if mqtt:
+            lines.append("Sec-WebSocket-Protocol: mqtt")
         lines += [f"{name}: {value}" for name, value in options.headers.items()]
         response = "\r\n".join([*lines, "", ""]).encode()
         forwarded = headers.get("x-forwarded-for", [""])[0]
         upgrade = Upgrade(_cookies(headers.get("cookie", [])), forwarded if _is_address(forwarded) else "")
-        return Accepted(response, leaf, not unmasked, compress, upgrade)
+        return Accepted(response, leaf, mqtt, not unmasked, compress, upgrade)
 
 
 def accept_key(key: str) -> str:

@@ -36,14 +36,20 @@ def most_inflated(max_payload: int) -> int:
 
 
 class WebSocketProtocol(SocketProtocol):
-    """One accepted socket. `clients` and `leafs` make its connection; `leafs` is None without a leaf port."""
+    """One accepted socket. `clients`, `leafs` and `mqtt` make its connection, if they are served."""
 
     def __init__(
-        self, context: ConnectionContext, sockets: Sockets, clients: Accept, leafs: Accept | None
+        self,
+        context: ConnectionContext,
+        sockets: Sockets,
+        clients: Accept,
+        leafs: Accept | None,
+        mqtt: Accept | None = None,
     ) -> None:
         super().__init__(context, sockets)
         self._clients = clients
         self._leafs = leafs
+        self._mqtt = mqtt
         self._peer = ("", 0)
         self._wire: ConnectionTransport | None = None  # without frames
         self._framed: WebSocketWire | None = None
@@ -64,7 +70,7 @@ class WebSocketProtocol(SocketProtocol):
 
             context = self._sockets.tls_context(options.tls)
             self._wire = self._secure = SecureWire(self._wire, context, options.tls.pinned_certs)
-        self._request = UpgradeRequest(options, secure=options.tls is not None)
+        self._request = UpgradeRequest(options, secure=options.tls is not None, mqtt=self._mqtt is not None)
         self._timer = self._context.clock.call_later(
             options.handshake_timeout or HANDSHAKE_TIMEOUT, self._too_late
         )
@@ -113,7 +119,7 @@ class WebSocketProtocol(SocketProtocol):
         self._stop_timer()
         self._request = None
         wire.write(answer.response)
-        accept = self._leafs if answer.leaf else self._clients
+        accept = self._leafs if answer.leaf else self._mqtt if answer.mqtt else self._clients
         if accept is None:
             context.log.error(f"{self._name()} - Not configured to accept leaf node connections")
             wire.close()

@@ -53,6 +53,7 @@ HEIGHT = {
     "websocket": 7,
     "client": 8,
     "leaf": 8,
+    "mqtt": 9,
     "route": 9,
     "monitor": 10,
     "system": 11,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from ..options import ListenerAuthorization, Options, WebSocketOptions
+from ..options import ListenerAuthorization, MQTTOptions, Options, WebSocketOptions
 from ..read.context import ReadContext
 from .users import all_users, check_no_auth_user
 
@@ -92,4 +92,21 @@ def _mqtt(options: Options, context: ReadContext) -> None:
         context.error(
             context.positions.get("mqtt"), "mqtt requires server_name to be set in clustering or gateway mode"
         )
+    check_no_auth_user(options, block.no_auth_user, "mqtt.no_auth_user", context)
     _listener_authorization(options, context, block.authorization, "mqtt")
+    _mqtt_jetstream(options, block, clustered, context)
+
+
+def _mqtt_jetstream(options: Options, block: MQTTOptions, clustered: bool, context: ReadContext) -> None:
+    where, leafs = context.positions, options.leafnodes
+    alone = not clustered and leafs.port is None and not leafs.remotes
+    if alone and not options.jetstream.enabled:
+        text = "mqtt requires JetStream to be enabled if running in standalone mode"
+        context.error(where.get("mqtt"), text)
+    for value, name in ((block.ack_wait, "ack wait"), (block.js_api_timeout, "JS API timeout")):
+        if value < 0:
+            context.error(where.get("mqtt"), f"{name} must be a positive value")
+    most, wanted = block.stream_replicas, block.consumer_replicas
+    if 0 < most < wanted:
+        text = f"consumer_replicas ({wanted}) cannot be higher than stream_replicas ({most})"
+        context.error(where.get("mqtt.consumer_replicas"), f"mqtt: {text}")

@@ -22,8 +22,7 @@ def test_a_plain_configuration_is_served() -> None:
 @pytest.mark.parametrize(
     ("text", "start"),
     [
-        ("\nmqtt { port: 1883 }", "2:1: mqtt: "),
-        ("gateway { name: a, port: 7222 }", "1:1: gateway: "),
+        ("\ngateway { name: a, port: 7222 }", "2:1: gateway: "),
         ("syslog: true", "1:1: syslog: "),
         ("ocsp: true", "1:1: ocsp: "),
         ("feature_flags { js_ack_fc_v2: true }", "1:1: feature_flags: "),

@@ -237,11 +237,11 @@ def test_what_is_unsafe_to_ignore_keeps_it_from_starting(tmp_path: Path) -> None
 
 
 def test_what_is_not_served_yet_is_warned_of(start: Callable[..., Running], tmp_path: Path) -> None:
-    config = tmp_path / "mqtt.conf"
-    config.write_text("listen: 127.0.0.1:-1\nmqtt { port: 1883 }\n")
+    config = tmp_path / "profile.conf"
+    config.write_text("listen: 127.0.0.1:-1\nprof_port: 6060\n")
     server = start("-c", str(config))
     assert server.port
-    assert f"[WRN] {config}:2:1: mqtt: MQTT is not served yet" in server.log()
+    assert f"[WRN] {config}:2:1: prof_port: there is no Go profiler here" in server.log()
 
 
 def test_a_check_says_valid_with_the_digest(tmp_path: Path) -> None:

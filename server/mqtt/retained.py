@@ -1,0 +1,168 @@
+"""RetainedMessages: which subjects of an account have a retained message, and what that is.
+
+A consumer brings what is retained now and from now on, from whatever server. Of each message only the subject
+and its sequence are kept in memory: the rest is read when somebody subscribes.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import TYPE_CHECKING, Any
+
+from ...protocol import gojson
+from ...protocol.subject_tree import SubjectTree
+from ..clock import SECOND
+from ..jetstream.streams.origin_request import read_delivery
+from . import records
+from .flow import Flow, Resume, Wait, together
+from .records import RetainedMessage
+from .requests import NO_MESSAGE, REPLIES, JetStreamAnswerError, Requests
+from .topics import to_topic
+
+if TYPE_CHECKING:
+    from ..accounts.subscription import Message, Subscription
+    from ..clock import Clock, Timer
+    from ..logging import Logger
+
+_INACTIVE = 300 * SECOND
+_TOGETHER = 64  # messages that are asked for at once
+
+
+class RetainedMessages:
+    """The retained messages of one account."""
+
+    def __init__(self, requests: Requests, clock: Clock, log: Logger) -> None:
+        self._requests = requests
+        self._clock = clock
+        self._log = log
+        self._known: SubjectTree[tuple[str, int]] = SubjectTree()  # subject and sequence, by subject
+        self._subscriptions: list[Subscription] = []
+        self._waiting: Resume | None = None  # for what was retained before this server came
+        self._timer: Timer | None = None
+
+    def start(self) -> Flow[None]:
+        """Learn what is retained. Raises JetStreamAnswerError."""
+        requests, account = self._requests, self._requests.account
+        inbox = records.DELIVERIES + requests.new_id()
+        self._subscriptions = [
+            account.subscribe(inbox, self._arrived),
+            account.subscribe(f"{REPLIES}*.RD", self._removed),
+        ]
+        config = {
+            "name": f"{records.RETAINED}_{requests.new_id()}",
+            "filter_subject": f"{records.RETAINED_PREFIX}>",
+            "deliver_subject": inbox,
+            "deliver_policy": "all",
+            "ack_policy": "none",
+            "replay_policy": "instant",
+            "inactive_threshold": _INACTIVE,
+        }
+        body = {"stream_name": records.RETAINED, "config": config}
+        info = yield from requests.api("CC", f"CONSUMER.CREATE.{records.RETAINED}", body)
+        if info.get("num_pending"):
+            yield self._loaded
+
+    def stop(self) -> None:
+        """Learn nothing more."""
+        for subscription in self._subscriptions:
+            self._requests.account.unsubscribe(subscription)
+        self._go_on()
+
+    def _loaded(self, resume: Resume) -> None:
+        self._waiting = resume
+        self._timer = self._clock.call_later(self._requests.timeout, self._go_on)
+
+    def _go_on(self) -> None:
+        waiting, self._waiting = self._waiting, None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if waiting is not None:
+            waiting(None)
+
+    # --- what other servers and this one store
+
+    def _arrived(self, message: Message) -> None:
+        delivery = read_delivery(message.reply)
+        subject = message.subject.removeprefix(records.RETAINED_PREFIX)
+        if delivery is None or subject == message.subject:
+            return
+        retained = records.read_retained(b"", message.header, message.body)
+        if retained is not None:
+            if retained.payload:
+                self._known[subject] = (subject, delivery.stream_seq)
+            else:
+                self._ended(subject, delivery.stream_seq, own=retained.origin == self._requests.node)
+        if not delivery.pending:
+            self._go_on()
+
+    def _ended(self, subject: str, seq: int, *, own: bool) -> None:
+        """Forget a subject. If this server ended it, remove the message that says so, and tell the others."""
+        before = self._known.pop(subject)
+        if not own:
+            return
+        requests = self._requests
+        if before is not None:
+            body = gojson.encode({"subject": subject, "seq": before[1]})
+            requests.tell(f"{REPLIES}{requests.node}.RD", body)
+        requests.tell_api(f"STREAM.MSG.DELETE.{records.RETAINED}", {"seq": seq, "no_erase": True})
+
+    def _removed(self, message: Message) -> None:
+        """Forget what another server has removed."""
+        try:
+            document = gojson.decode(message.body)
+            subject, seq = str(document["subject"]), int(document["seq"])
+        except (ValueError, KeyError, TypeError):
+            return
+        known = self._known.get(subject)
+        if known is not None and known[1] == seq:
+            self._known.pop(subject)
+
+    # --- what clients ask for
+
+    def store(self, subject: str, message: RetainedMessage) -> Wait:
+        """Return a wait until the message is stored, or refused with a JetStreamAnswerError."""
+        header = records.retained_header(message)
+        return self._requests.store(records.RETAINED_PREFIX + subject, header, message.payload)
+
+    def load(self, filters: list[str]) -> Flow[dict[str, RetainedMessage]]:
+        """Return the retained messages whose subjects match any of the filters, by subject."""
+        wanted = {subject: seq for one in filters for subject, seq in self._known.within(one)}
+        found: dict[str, RetainedMessage] = {}
+        subjects = list(wanted)
+        for start in range(0, len(subjects), _TOGETHER):
+            asked = subjects[start : start + _TOGETHER]
+            answers = yield together([self._load(subject) for subject in asked])
+            for subject, answer in zip(asked, answers, strict=True):
+                message = self._read(subject, answer)
+                if message is not None:
+                    found[subject] = message
+                elif isinstance(answer, JetStreamAnswerError) and answer.err_code == NO_MESSAGE:
+                    self._known.pop(subject)
+        return found
+
+    def _load(self, subject: str) -> Wait:
+        body = {"last_by_subj": records.RETAINED_PREFIX + subject}
+        return self._requests.api_wait("ML", f"STREAM.MSG.GET.{records.RETAINED}", body)
+
+    def _read(self, subject: str, answer: dict[str, Any] | JetStreamAnswerError) -> RetainedMessage | None:
+        if isinstance(answer, JetStreamAnswerError):
+            self._log.warning(f'failed to load retained message for subject "{subject}": {answer}')
+            return None
+        try:
+            header, body = stored(answer)
+        except ValueError as error:
+            self._log.warning(f'failed to decode retained message for subject "{subject}": {error}')
+            return None
+        message = records.read_retained(to_topic(subject.encode()), header, body)
+        return message if message is not None and message.payload else None
+
+
+def stored(answer: dict[str, Any]) -> tuple[bytes, bytes]:
+    """Return header and body of the message in an answer of STREAM.MSG.GET. Raises ValueError."""
+    try:
+        message = answer["message"]
+        return base64.b64decode(message.get("hdrs") or ""), base64.b64decode(message.get("data") or "")
+    except (KeyError, TypeError, AttributeError, binascii.Error) as error:
+        raise ValueError(str(error)) from None
