@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import Callable
 from pathlib import Path
 
 import nats
 import pytest
+from lib.callout_service import CalloutService, assigned, response
 from lib.cli import Cli
 from lib.process import ServerProcess
+from pyjs.keys import AuthorizationRequestClaims, KeyPair, KeyRole, parse_credentials
 
 Launch = Callable[[str], ServerProcess]
 
@@ -90,3 +93,27 @@ def test_a_folder_of_files(nsc: Callable[..., str], launch: Launch, tmp_path: Pa
     made = made.replace('"OP.jwt"', f'"{tmp_path / "site" / "OP.jwt"}"')
     server = launch(f'listen: "127.0.0.1:<client>"\n{made}')
     assert said(server, credentials(nsc, tmp_path)) == b"hello"
+
+
+def test_an_account_with_an_auth_callout(nsc: Callable[..., str], launch: Launch, tmp_path: Path) -> None:
+    """ann's account asks a service of its own, which signs by a signing key, about everyone but ann."""
+    signing, curve = KeyPair.create(KeyRole.ACCOUNT), KeyPair.create(KeyRole.CURVE)
+    nsc("add", "user", "-a", "A", "sentinel", "--bearer")
+    nsc("edit", "account", "A", "--sk", signing.public_key)
+    nsc("edit", "authcallout", "A", "--auth-user", "ann", "--curve", curve.public_key)
+    server = launch(config(nsc, "mem-resolver"))
+    nsc("generate", "creds", "-a", "A", "-n", "sentinel", "-o", str(tmp_path / "sentinel.creds"))
+    ann = parse_credentials(credentials(nsc, tmp_path).read_text())
+    sentinel = parse_credentials((tmp_path / "sentinel.creds").read_text())
+
+    def assign(request: AuthorizationRequestClaims) -> bytes:
+        token = assigned(request, signing, name="bob", issuer_account=request.sub)
+        return response(request, signing, token, issuer_account=request.sub)
+
+    with server.raw() as runner, server.raw() as client:
+        signature = ann.key.sign(runner.info["nonce"].encode())
+        runner.login(jwt=ann.jwt, sig=base64.urlsafe_b64encode(signature).decode().rstrip("="))
+        service = CalloutService(runner, curve)
+        client.login(jwt=sentinel.jwt, user="bob")
+        service.take(assign)
+        assert client.request("$SYS.REQ.USER.INFO").json()["data"]["user"] == "bob"
