@@ -24,6 +24,7 @@ from .copies import take_copies
 from .deliveries import deliver_publishes
 from .framing import frame_deliveries
 from .ingest import take_publishes
+from .matching import match_names
 from .publishes import scan_publishes
 from .records import decode_message, decode_messages, encode_messages, keep_messages
 from .replies import frame_answers, frame_replies
@@ -41,6 +42,7 @@ __all__ = [
     "frame_deliveries",
     "frame_replies",
     "keep_messages",
+    "match_names",
     "scan_acks",
     "scan_publishes",
     "take_copies",
@@ -61,6 +63,7 @@ if not TYPE_CHECKING and os.environ.get("PYJS_PURE", "") in {"", "0"}:
             frame_deliveries,
             frame_replies,
             keep_messages,
+            match_names,
             scan_acks,
             scan_publishes,
             take_copies,

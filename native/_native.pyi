@@ -80,6 +80,9 @@ def take_copies(
     copies: list[tuple[str, bytes, bytes]],
     ids: list[tuple[int, bytes, int]],
 ) -> tuple[int, bytes, int]: ...
+def match_names(
+    names: list[str], start: int, stop: int, patterns: Sequence[tuple[bytes, ...]]
+) -> list[int]: ...
 def add_sequences(
     ids: dict[str, int],
     columns: list[Any],

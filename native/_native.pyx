@@ -918,6 +918,33 @@ def take_copies(
     return place, last, newest
 
 
+def match_names(list names not None, Py_ssize_t start, Py_ssize_t stop, patterns not None):
+    cdef Py_ssize_t place, size, end = min(stop, len(names))
+    cdef const char* text
+    cdef bytes encoded
+    cdef str name
+    cdef tuple pattern
+    cdef list found = []
+    cdef tuple wanted = tuple(patterns)
+    if start < 0:
+        raise ValueError("a place before the first")
+    for place in range(start, end):
+        name = names[place]
+        if PyUnicode_IS_COMPACT_ASCII(name):
+            text = <const char*> PyUnicode_1BYTE_DATA(name)
+            size = PyUnicode_GET_LENGTH(name)
+        else:
+            encoded = PyUnicode_AsEncodedString(name, "utf-8", "surrogateescape")
+            text = PyBytes_AS_STRING(encoded)
+            size = PyBytes_GET_SIZE(encoded)
+        if size:
+            for pattern in wanted:
+                if _covers(pattern, text, size):
+                    found.append(place)
+                    break
+    return found
+
+
 cdef array.array _WIDE_COLUMN = _array("Q")
 
 cdef enum:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from .matching import covers
 from .publishes import scan_publishes
 
 # Replies of clients that begin so must be looked at: see `server.accounts.fanout`.
@@ -240,20 +241,9 @@ def _permits(rules: tuple[Any, Any], subject: bytes) -> bool:
     tokens = subject.split(b".")
     if b"" in tokens or b"*" in tokens or b">" in tokens:
         return False
-    if allow is not None and not any(_covers(pattern, tokens) for pattern in allow):
+    if allow is not None and not any(covers(pattern, tokens) for pattern in allow):
         return False
-    return not any(_covers(pattern, tokens) for pattern in deny)
-
-
-def _covers(pattern: tuple[bytes, ...], tokens: list[bytes]) -> bool:
-    """Return whether the pattern, whose last token may be `>`, covers these tokens."""
-    if pattern[-1:] == (b">",):
-        pattern = pattern[:-1]
-        if len(tokens) <= len(pattern):
-            return False
-    elif len(tokens) != len(pattern):
-        return False
-    return all(wanted in {b"*", given} for wanted, given in zip(pattern, tokens, strict=False))
+    return not any(covers(pattern, tokens) for pattern in deny)
 
 
 def _queue(targets: Any, publish: _Publish, pending_flush: list[Any]) -> None:

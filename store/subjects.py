@@ -4,9 +4,10 @@ Each subject has its sorted sequences, or one plain integer if it has a single m
 buckets. Filters with wildcards, and sets of filters, have a `FilterView`. A view is made when it is first
 needed and then kept up to date, so that `next_seq` and `count` cost O(log n) per call.
 
-Promises: the cost of questions about subjects depends on those that match, not on all. What may take long is
-offered in steps of a millisecond or two (`preparing`, `matching`), between which anything may be added and
-removed. After `preparing`, questions about these filters are cheap. Nothing here knows where messages are.
+Promises: the cost of questions about subjects depends on those that match, not on all, but for the first few
+filters (see `subject_scans`). What may take long is offered in steps of a millisecond or two (`preparing`,
+`matching`), between which anything may be added and removed. After `preparing`, questions about these filters
+are cheap. Nothing here knows where messages are.
 """
 
 from array import array
@@ -17,8 +18,10 @@ from typing import Any
 
 from ..native import add_sequences
 from ..protocol.subject import has_wildcard
+from . import views
 from .ordered import PIECE, OrderedNames
 from .sequences import Sequences
+from .subject_scans import SubjectScans
 from .views import AllButSubjects, FewSubjects, FilterView, Selection, SequenceGather, SubjectSeqs
 
 MAX_VIEWS = 256  # distinct sets of filters remembered; the least recently used is forgotten first
@@ -58,6 +61,7 @@ class SubjectIndex:
         self._free: list[int] = []
         self._order = OrderedNames()
         self._ordered = 0  # the subjects with ids below this are in order
+        self._scans = SubjectScans()
         self._views: OrderedDict[tuple[str, ...], FilterView] = OrderedDict()
         # The views that match each subject, by id; empty before the first view.
         self._groups: list[tuple[FilterView, ...]] = []
@@ -175,7 +179,7 @@ class SubjectIndex:
         remains: list[Heap] = [self.ids, self.names, self._by_number, self._groups, *self._order.remains()]
         self.live = Sequences()
         self.ids, self.names, self._by_number, self._free = {}, [], [], []
-        self._order, self._ordered = OrderedNames(), 0
+        self._order, self._ordered, self._scans = OrderedNames(), 0, SubjectScans()
         for view in self._views.values():
             view.work = view.gathering = view.merged = None
         self._views.clear()
@@ -248,8 +252,7 @@ class SubjectIndex:
         gathering = view.gathering
         assert gathering is not None
         found: list[tuple[array[int], int]] = []  # ids, and the sequence after which the view gets them
-        for names in self.matching(view.filters):
-            numbers = [number for name in names if (number := self.ids.get(name)) is not None]
+        for numbers in self._numbers(view.filters):
             attached = array("Q", [number for number in numbers if self._attach(view, number)])
             if attached:
                 found.append((attached, self.live.last))
@@ -272,8 +275,7 @@ class SubjectIndex:
         if view.ids is not None:
             yield from self._gather(view, list(view.ids), bound)
         else:
-            for names in self.matching(view.filters):
-                numbers = [number for name in names if (number := self.ids.get(name)) is not None]
+            for numbers in self._numbers(view.filters):
                 yield from self._gather(view, numbers, bound)
                 yield
         yield from self._merge(view, gathering)
@@ -334,7 +336,7 @@ class SubjectIndex:
         if not view.others:
             return self.live
         without = [self._by_number[number] for number in view.others]
-        if view.work is None and (len(without) > FEW or sum(map(_count, without)) > FEW_MESSAGES):
+        if view.work is None and (len(without) > FEW or sum(map(views.count_of, without)) > FEW_MESSAGES):
             view.work = self._remake(view)
         return AllButSubjects(self.live, without)
 
@@ -344,7 +346,6 @@ class SubjectIndex:
         """Prepare for questions about these filters, in steps."""
         if not filters or ">" in filters or (len(filters) == 1 and not has_wildcard(filters[0])):
             return
-        yield from self._ordering()
         view = self._view(filters)
         if len(filters) > STEP:
             yield
@@ -355,17 +356,20 @@ class SubjectIndex:
     def _ordering(self) -> Iterator[None]:
         """Sort in the subjects that were added since the last wildcard, in steps."""
         if not self._ordered and len(self.names) > _MANY:
-            self._order.expect(filter(None, self._sample()))
+            self._order.expect(filter(None, _sample(self.names)))
         while self._ordered < len(self.names):
             start = self._ordered
             self._ordered = end = min(start + STEP, len(self.names))
             self._order.extend(filter(None, self.names[start:end]))
             yield
 
-    def _sample(self) -> list[str]:
-        """Return names from all over. Even steps would hit the same names where these repeat evenly."""
-        names, size = self.names, len(self.names)
-        return [names[n * _SCATTER % size] for n in range(min(size // (PIECE // 2), _MOST_PIECES))]
+    def _numbers(self, filters: Sequence[str]) -> Iterator[list[int]]:
+        """List the ids of the matching subjects, some at a time, each once."""
+        if self._scans.cheaper(filters, len(self.names), self._ordered):
+            yield from self._scans.matching(filters, self.names, self.ids)
+            return
+        for names in self.matching(filters):
+            yield [number for name in names if (number := self.ids.get(name)) is not None]
 
     def matching(self, filters: Sequence[str]) -> Iterator[list[str]]:
         """List the matching subjects, a page at a time, each once, and in order for each filter.
@@ -486,14 +490,10 @@ class SubjectIndex:
     def lasts(self, names: Iterable[str], up_to: int) -> list[int]:
         """Return the last sequence not above `up_to` of each of these subjects that has one."""
         seqs = [self._by_number[number] for name in names if (number := self.ids.get(name)) is not None]
-        return [seq for one in seqs if (seq := _before(one, up_to))]
+        return [seq for one in seqs if (seq := views.last_before(one, up_to))]
 
 
-def _count(seqs: SubjectSeqs) -> int:
-    return 1 if isinstance(seqs, int) else seqs.count
-
-
-def _before(seqs: SubjectSeqs, up_to: int) -> int:
-    if isinstance(seqs, int):
-        return seqs if seqs <= up_to else 0
-    return seqs.at_or_before(up_to)
+def _sample(names: list[str]) -> list[str]:
+    """Return names from all over. Even steps would hit the same names where these repeat evenly."""
+    size = len(names)
+    return [names[n * _SCATTER % size] for n in range(min(size // (PIECE // 2), _MOST_PIECES))]

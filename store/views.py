@@ -14,6 +14,18 @@ from .sequences import CHUNK, Sequences
 SubjectSeqs = int | Sequences  # the sequences of one subject: its only one, or all
 
 
+def count_of(seqs: SubjectSeqs) -> int:
+    """Return how many sequences a subject has."""
+    return 1 if isinstance(seqs, int) else seqs.count
+
+
+def last_before(seqs: SubjectSeqs, up_to: int) -> int:
+    """Return the last sequence of a subject that is not above `up_to`, 0 if there is none."""
+    if isinstance(seqs, int):
+        return seqs if seqs <= up_to else 0
+    return seqs.at_or_before(up_to)
+
+
 class Selection(Protocol):
     """Some of a store's sequences."""
 

@@ -179,8 +179,9 @@ def test_a_wildcard_costs_what_it_matches(monkeypatch: pytest.MonkeyPatch) -> No
     index = SubjectIndex()
     for seq in range(1, 20_001):
         index.add(f"a.{seq % 2000}.{seq}", seq)
-    steps = sum(1 for _ in index.preparing(("a.7.*",)))
-    assert steps < 50  # of 512 subjects each: they are brought in order once
+    for number in range(7):
+        steps = sum(1 for _ in index.preparing((f"a.{number}.*",)))
+        assert steps < 50  # passes over all, and then they are brought in order, 512 in a step
     looked: list[str] = []
     skip_to = ordered._Walk.skip_to
 
@@ -193,6 +194,19 @@ def test_a_wildcard_costs_what_it_matches(monkeypatch: pytest.MonkeyPatch) -> No
     assert index.count(("*.78.*",), 0) == 10
     assert len(looked) < 60
     assert sum(1 for _ in index.preparing(("a.8.*",))) <= 3
+
+
+def test_the_first_filters_bring_nothing_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    placed: list[str] = []
+    monkeypatch.setattr(ordered.OrderedNames, "extend", lambda _, names: placed.extend(names))
+    index = SubjectIndex()
+    for seq in range(1, 6001):
+        index.add(f"a.{seq}.{seq % 10}", seq)
+    for number in range(4):
+        filters = (f"a.*.{number}", "a.7.>", "a.8.8", f"a.{10 + number}.{number}", "none")
+        assert sum(1 for _ in index.preparing(filters)) < 10
+        assert index.count(filters, 0) == 602
+    assert not placed
 
 
 @pytest.mark.parametrize(("filters", "gathered"), [(("a.>",), 0), (("a.7.*", "a.8.*"), 20)])
