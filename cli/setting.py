@@ -24,7 +24,6 @@ class Setting(NamedTuple):
     field: str = ""
     help: str = ""
     multiple: bool = False
-    hidden: bool = False
     only: str = ""  # the only command it exists for, if not all
 
     @property
@@ -45,7 +44,7 @@ def flags(settings: Sequence[Setting], command: str) -> Callable[[Callable[..., 
         for setting in reversed(settings):
             if setting.only not in ("", command):
                 continue
-            shared: dict[str, Any] = {"help": setting.help, "hidden": setting.hidden}
+            shared: dict[str, Any] = {"help": setting.help}
             if setting.kind is bool:
                 shared |= {"is_flag": True, "default": None}
             elif setting.multiple:

@@ -170,7 +170,7 @@ async def info(name: str, try_it: bool) -> None:
 @context.command("ls")
 @output.listing(CONTEXTS, legacy="the contexts with every setting")
 @click.option("--names", is_flag=True, help="Only the names.")
-@click.option("--completion", is_flag=True, hidden=True)
+@click.option("--completion", is_flag=True, help="NAME:DESCRIPTION, as shells want it.")
 def ls(names: bool, completion: bool) -> None:
     """List the contexts; the selected one has a star."""
     known = contexts.names()

@@ -48,7 +48,7 @@ SETTINGS: tuple[Setting, ...] = (
             "Send heartbeats to a push Consumer this often (-1: none)", only="add"),
     Setting("--headers-only/--no-headers-only", bool, "headers_only", "Deliver only the headers"),
     Setting("--max-deliver", int, "max_deliver", "Deliver a message this often at most (-1: unlimited)"),
-    Setting("--max-outstanding", int, "max_ack_pending", "", hidden=True),
+    Setting("--max-outstanding", int, "max_ack_pending", "As --max-pending"),
     Setting("--max-pending", int, "max_ack_pending", "How many messages may wait for acknowledgement"),
     Setting("--max-waiting", _WHOLE, "max_waiting", "How many pull requests may wait", only="add"),
     Setting("--max-pull-batch", _WHOLE, "max_batch", "Largest batch of a pull request"),

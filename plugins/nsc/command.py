@@ -174,15 +174,15 @@ def switch(*names: str, default: bool | None = False, text: str, **more: Any) ->
     )
 
 
-def renamed(*names: str, instead: str, **more: Any) -> Callable[..., Any]:
-    """Return an option under an older name of nsc's, hidden in the help; its use gets a warning on stderr."""
+def renamed(*names: str, text: str, instead: str, **more: Any) -> Callable[..., Any]:
+    """Return an option under an older name of nsc's; its use gets a warning on stderr."""
 
     def warned(context: click.Context, param: click.Parameter, value: Any) -> Any:
         if value is not None and context.get_parameter_source(str(param.name)) is ParameterSource.COMMANDLINE:
             click.echo(f"Flag {param.opts[0]} has been deprecated, {instead}", err=True)
         return value
 
-    return click.option(*names, default=None, hidden=True, callback=warned, **more)
+    return click.option(*names, default=None, callback=warned, help=text, **more)
 
 
 def options_of(*decorators: Callable[..., Any]) -> list[click.Parameter]:

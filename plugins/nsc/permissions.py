@@ -65,7 +65,13 @@ def permission_options(what: str = "permissions", *, remove: bool = False) -> De
             metavar="",
             help=f"{what} to publish to reply subjects, one answer or --allow-pub-response=n",
         ),
-        renamed("--max-responses", type=int, instead="use --allow-pub-response or --allow-pub-response=n"),
+        renamed(
+            "--max-responses",
+            type=int,
+            metavar="N",
+            text="older name of --allow-pub-response=N",
+            instead="use --allow-pub-response or --allow-pub-response=n",
+        ),
         click.option(
             "--response-ttl",
             default="",

@@ -36,7 +36,14 @@ DIGITS = 12  # of a hash in it
 @click.argument("names", nargs=-1)
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
 @click.option("-a", "--all", "everything", is_flag=True, help="All streams and buckets.")
-@click.option("--format", "form", type=click.Choice(("yaml", "json")), default="yaml", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("yaml", "json")),
+    default="yaml",
+    show_default=True,
+    help="How documents are written.",
+)
 @click.option(
     "--domain",
     default="",

@@ -60,7 +60,9 @@ def matching(found: list[Info], wanted: Info) -> list[Info]:
 @criteria
 @click.option("--api-level", type=int, help="That require at least this API level.")
 @click.option("-n", "--names", is_flag=True, help="Only the names.")
-@click.option("-a", "--all", is_flag=True, expose_value=False, hidden=True)  # of the group; always so here
+@click.option(
+    "-a", "--all", is_flag=True, expose_value=False, help="Include those of buckets; always so here."
+)
 async def find(names: bool, **wanted: Any) -> None:
     """Find Streams by criteria, those of buckets too; all that are given must hold."""
     async with connect() as connection:

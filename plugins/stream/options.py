@@ -24,7 +24,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("--compression", click.Choice(("none", "s2")), "compression", "Compression of the store"),
     Setting("--replicas", click.IntRange(min=1), "num_replicas", "How many replicas of the data to keep"),
     Setting("--tag", str, "", "Place the Stream on servers that have this tag", multiple=True),
-    Setting("--tags", str, "", "", multiple=True, hidden=True),
+    Setting("--tags", str, "", "As --tag", multiple=True),
     Setting("--cluster", str, "", "Place the Stream on a cluster"),
     Setting("--ack/--no-ack", bool, "", "Acknowledge publishes (default: yes)"),
     Setting("--retention", click.Choice(tuple(RETENTION)), "", "Retention policy (limits, interest, work)"),

@@ -39,7 +39,7 @@ from ..command import NscCommand, finish, open_workspace, run, switch
     default=0,
     help="subject token position where account is expected (public exports only)",
 )
-@switch("--advertise", text="advertise export", hidden=True)
+@switch("--advertise", text="advertise export")
 @switch("--allow-trace", text="allow trace requests")
 @prompts.ACCOUNT
 async def add(account: str, **given: Any) -> None:

@@ -99,7 +99,15 @@ def jetstream_options() -> Callable[..., Any]:
         click.option(f"--js-{flag}", default=None, metavar="N", help=f"JetStream: {text}")
         for flag, (_, text) in _JETSTREAM.items()
     ]
-    options += [renamed(f"--{flag}", instead=f"it got renamed to --js-{flag}") for flag in _OLD]
+    options += [
+        renamed(
+            f"--{flag}",
+            metavar="N",
+            text=f"older name of --js-{flag}",
+            instead=f"it got renamed to --js-{flag}",
+        )
+        for flag in _OLD
+    ]
     return folded(
         "jetstream",
         _jetstream,
@@ -147,7 +155,6 @@ def jetstream_options() -> Callable[..., Any]:
     "--host-cluster-traffic",
     default=None,
     text="route JetStream cluster traffic via the account",
-    hidden=True,
 )
 async def account(argument: str, name: str, sampling: str | None, **given: Any) -> None:
     """Edit an account: limits, JetStream, default permissions, signing keys and more."""

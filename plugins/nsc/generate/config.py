@@ -21,9 +21,11 @@ _KINDS = {"mem": configuration.memory, "nats": configuration.full, "cache": conf
 @switch("--mem-resolver", "mem", text="All accounts in the configuration itself.")
 @switch("--nats-resolver", "nats", text="Accounts in a folder, pushed and shared by servers.")
 @switch("--nats-resolver-cache", "cache", text="Accounts asked for and kept for a while.")
-@switch("--nkey", "plain", text="Accounts and users by public key, without tokens.", hidden=True)
+@switch("--nkey", "plain", text="Accounts and users by public key, without tokens.")
 @click.option("--config-file", "where", default=STDOUT, metavar="FILE", help="Output file, '--' is stdout.")
-@click.option("--dir", "folder", default="", metavar="DIR", hidden=True, help="Output directory.")
+@click.option(
+    "--dir", "folder", default="", metavar="DIR", help="Output directory; with --mem-resolver only."
+)
 @switch("-F", "--force", text="Overwrite what exists.")
 @click.option(
     "--sys-account",
