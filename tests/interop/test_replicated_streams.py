@@ -173,6 +173,32 @@ def test_batches_are_whole_or_not_there_when_their_leader_is_killed(mesh: JetMes
     run(mesh, body)
 
 
+def test_schedules_go_on_when_their_leader_is_killed(mesh: JetMesh) -> None:
+    async def body(connection: Client, js: JetStreamContext) -> None:
+        config = {"name": "S", "subjects": ["s.>"], "num_replicas": 3, "allow_msg_schedules": True}
+        answer = await connection.request("$JS.API.STREAM.CREATE.S", json.dumps(config).encode(), timeout=10)
+        assert "error" not in json.loads(answer.data)
+        given = {"Nats-Schedule": "@every 1s", "Nats-Schedule-Target": "s.ticks"}
+        await eventually(lambda: js.publish("s.when", b"tick", headers=given))
+        name = await leader(js, "S")
+        assert await eventually(lambda: js.get_last_msg("S", "s.ticks"))
+        mesh[name].kill()
+        before: int = (await eventually(lambda: js.get_last_msg("S", "s.ticks"))).seq
+        await eventually(lambda: _later(js, before))
+        mesh[name].launch()
+        last = (await whole(js, "S")).state.last_seq
+        ticks = [await eventually(lambda seq=seq: js.get_msg("S", seq)) for seq in range(2, last + 1)]  # type: ignore[misc]
+        assert {(tick.subject, tick.data) for tick in ticks} == {("s.ticks", b"tick")}
+        assert len({tick.headers["Nats-Schedule-Next"] for tick in ticks}) == len(ticks)
+
+    run(mesh, body)
+
+
+async def _later(js: JetStreamContext, sequence: int) -> bool:
+    """Whether a schedule has brought two messages after that sequence."""
+    return ((await js.get_last_msg("S", "s.ticks")).seq or 0) > sequence + 1
+
+
 async def batch(connection: Client, name: str) -> str:
     """Send an atomic batch of `SIZE` messages; return its name if it was acknowledged, else ""."""
     answer = b""

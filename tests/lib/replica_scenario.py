@@ -10,6 +10,7 @@ from lib.fake_clock import FakeClock
 from lib.replicas import Alone, Member, MemoryLog, changed, consumer_config, contents, order
 from pyjs.protocol import headers
 from pyjs.protocol.errors import ApiError
+from pyjs.protocol.timestamp import format_rfc3339
 from pyjs.server.jetstream.replication import entry
 
 SECOND = 1_000_000_000
@@ -43,6 +44,8 @@ def config(rng: Random) -> dict[str, Any]:
     counts = chosen["retention"] == "limits" and chosen["discard"] == "old"
     if counts and not chosen["allow_msg_ttl"] and rng.random() < 0.5:
         chosen["allow_msg_counter"] = True
+    if chosen["discard"] == "old" and "allow_msg_counter" not in chosen and rng.random() < 0.7:
+        chosen["allow_msg_schedules"] = True
     if chosen["max_msgs_per_subject"] and chosen["discard"] == "new" and rng.random() < 0.5:
         chosen["discard_new_per_subject"] = True
     return chosen
@@ -82,6 +85,20 @@ def header(rng: Random, last: int) -> bytes:
     weights = [8, 2, 1, 1, 1, 1, 3, 1, 2]
     names = rng.choices(list(options), weights, k=rng.choice([1, 1, 2, 3]))
     return headers.encode({name: options[name] for name in names})
+
+
+def schedule(rng: Random) -> bytes:
+    """Return the header of a schedule."""
+    due = format_rfc3339(START + rng.randrange(6) * SECOND)
+    given = {
+        "Nats-Schedule": rng.choice([f"@at {due}", "@every 1s", "@every 3s", "*/2 * * * * *"]),
+        "Nats-Schedule-Target": rng.choice(["s.a", "s.b", "s.target"]),
+    }
+    if rng.random() < 0.3:
+        given["Nats-Schedule-Source"] = "s.c.d"
+    if rng.random() < 0.2:
+        given["Nats-Schedule-Rollup"] = "sub"
+    return headers.encode(given)
 
 
 def tail(block: bytes, body: bytes) -> bytes:
@@ -130,6 +147,8 @@ class Play:
             block, body = header(rng, last), b"%d" % rng.randrange(1000) * rng.choice([1, 5, 50])
             if self.leader.stream.config.allow_msg_counter and rng.random() < 0.8:
                 block, body = headers.encode({"Nats-Incr": str(rng.randint(-9, 99))}), b""
+            if self.leader.stream.config.allow_msg_schedules and rng.random() < 0.35:
+                block = schedule(rng)
             same = rng.random() < 0.5 and run
             subject = run[-1][0] if same else rng.choice(SUBJECTS).encode()
             self.published += 1

@@ -83,6 +83,16 @@ class Expire(NamedTuple):
     what: int
 
 
+class FireSchedules(NamedTuple):
+    """Store what schedules bring: (sequence of the schedule, when it fires next or "purge") of each.
+
+    The leader says when, as servers may know time zones in different editions.
+    """
+
+    time: int
+    fired: list[tuple[int, str]]
+
+
 class Configure(NamedTuple):
     """Change the stream's configuration; `config` is JSON."""
 
@@ -162,6 +172,7 @@ Entry = (
     | DeleteMsg
     | Purge
     | Expire
+    | FireSchedules
     | Configure
     | AddConsumer
     | RemoveConsumer
@@ -186,6 +197,7 @@ _CHANGE = Struct("<HI?")
 _MIRRORED = Struct("<QqHII")
 _COPIED = Struct("<HHQHII")
 _SEQUENCE = Struct("<Q")
+_FIRED = Struct("<QB")
 
 
 def encode(entry: Entry) -> bytes:
@@ -365,6 +377,25 @@ def _read_copied(data: bytes, time: int) -> SourcedMsgs:
     return SourcedMsgs(time, messages)
 
 
+def _write_fired(entry: FireSchedules) -> list[bytes]:
+    parts = [_COUNT.pack(len(entry.fired))]
+    for sequence, following in entry.fired:
+        raw = _raw(following)
+        parts += (_FIRED.pack(sequence, len(raw)), raw)
+    return parts
+
+
+def _read_fired(data: bytes, time: int) -> FireSchedules:
+    cursor = _Cursor(data)
+    (count,) = cursor.numbers(_COUNT)
+    fired = []
+    for _ in range(count):
+        sequence, size = cursor.numbers(_FIRED)
+        fired.append((sequence, cursor.text(size)))
+    cursor.end()
+    return FireSchedules(time, fired)
+
+
 def _read_expire(data: bytes, time: int) -> Expire:
     what = _Cursor(data).rest()
     if what not in (b"\x01", b"\x02"):
@@ -394,6 +425,7 @@ _KINDS: dict[type[Any], int] = {
     ForgetSource: 12,
     ResetStream: 13,
     PublishBatch: 14,
+    FireSchedules: 15,
 }
 _WRITERS: dict[int, Callable[[Any], list[bytes]]] = {
     1: _write_publishes,
@@ -418,6 +450,7 @@ _WRITERS: dict[int, Callable[[Any], list[bytes]]] = {
     12: lambda entry: [_raw(entry.source)],
     13: lambda entry: [entry.config],
     14: _write_publishes,
+    15: _write_fired,
 }
 _READERS: dict[int, Callable[[bytes, int], Entry]] = {
     1: lambda data, time: Publishes(time, _read_publishes(data)),
@@ -434,4 +467,5 @@ _READERS: dict[int, Callable[[bytes, int], Entry]] = {
     12: lambda data, time: ForgetSource(time, _Cursor(data).rest().decode("utf-8", "surrogateescape")),
     13: lambda data, time: ResetStream(time, _Cursor(data).rest()),
     14: lambda data, time: PublishBatch(time, _read_publishes(data)),
+    15: _read_fired,
 }

@@ -85,6 +85,12 @@ class EntryApplier:
             ends = sorted({*ends, *much})
         return ends
 
+    def _fire(self, entry: entries.FireSchedules) -> Steps[Outcome]:
+        for fired in entry.fired:
+            self._stream.ingest.fire([fired])
+            yield from self._removal.finishing()
+        return True
+
     def _delete(self, entry: entries.DeleteMsg) -> Outcome:
         return self._removal.delete_message(entry.sequence, erase=entry.erase)
 
@@ -171,6 +177,7 @@ _APPLY: dict[type[Any], Callable[[EntryApplier, Any], Steps[Outcome]]] = {
     entries.DeleteMsg: _whole(EntryApplier._delete),
     entries.Purge: EntryApplier._purge,
     entries.Expire: EntryApplier._expiry,
+    entries.FireSchedules: EntryApplier._fire,
     entries.Configure: EntryApplier._configure,
     entries.AddConsumer: EntryApplier._add_consumer,
     entries.RemoveConsumer: _whole(EntryApplier._remove_consumer),

@@ -51,6 +51,7 @@ class LeaderProposals:
         self._executor = context.host.executor
         self._limits = context.limits
         self._unused = unused
+        self._firing = False
         self._gathered: list[Publish] = []  # publishes that came one by one in this turn of the loop
 
     def receive_batch(self, run: list[Publish]) -> None:
@@ -145,6 +146,24 @@ class LeaderProposals:
     def propose_expiry(self, what: int) -> None:
         """Propose the removal of expired messages: AGE or LIFETIMES."""
         self.propose(entries.Expire(self.now(), what), _nothing)
+
+    def propose_schedules(self) -> None:
+        """Propose that the schedules which are due fire; one proposal is under way at a time."""
+        if self._firing:
+            return
+        schedules, now = self.stream.schedules, self.now()
+        self._firing = True
+
+        def finished(_: object) -> None:
+            self._firing = False
+            if self.stream.leading:
+                self.stream.schedules.rearm()
+
+        fired = schedules.due(now)
+        if fired:
+            self.propose(entries.FireSchedules(now, fired), finished)
+        else:
+            finished(None)
 
     def change(
         self, name: str, base: int, whole: bool, change: bytes, done: Callable[[bool | None], None]

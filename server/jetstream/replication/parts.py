@@ -61,6 +61,9 @@ class StreamProposer(PublishReceiver, Protocol):
     def propose_expiry(self, what: int) -> None:
         """Propose the removal of expired messages: AGE or LIFETIMES."""
 
+    def propose_schedules(self) -> None:
+        """Propose that the schedules which are due fire."""
+
     def propose(self, entry: entries.Entry, done: Callable[[Outcome | Exception], None]) -> None:
         """Have an entry agreed on; `done` gets its result, or why it was not agreed on."""
 
@@ -132,7 +135,9 @@ class ReplicatedParts:
         due = self._proposer.propose_expiry
         age = LogClock(self.time, lambda: due(entries.AGE))
         ttl = LogClock(self.time, lambda: due(entries.LIFETIMES))
-        return StreamDeps(age, age, ttl, self.random.below, CountingQuota(parent=self._quota), self.states)
+        schedules = LogClock(self.time, self._proposer.propose_schedules)
+        quota = CountingQuota(parent=self._quota)
+        return StreamDeps(age, age, ttl, schedules, self.random.below, quota, self.states)
 
     def ack_queue(self, store: StreamStore, events: CommitEvents) -> AppliedAckQueue:
         """Return what answers publishers when their entry is applied."""

@@ -128,13 +128,17 @@ def install(stream: ReplicatedStream, state: ReplicaState) -> None:
     stream.states.update({consumer_state.name: consumer_state for consumer_state in state.consumer_states})
     _remember(stream.dedupe, stream.store, state)
     stream.dedupe.last_id = state.last_id
-    if stream.expiry.active:
+    schedules = stream.schedules
+    if stream.expiry.active or schedules.active:
         for headed in stream.store.headed(stream.store.first_seq):
             try:
                 message = stream.store.get(headed)
             except StoreError:
                 continue
-            stream.expiry.load(message)
+            if stream.expiry.active:
+                stream.expiry.load(message)
+            if schedules.active:
+                schedules.load(message)
 
 
 def _remember(dedupe: DedupeWindow, store: StreamStore, state: ReplicaState) -> None:

@@ -78,6 +78,7 @@ class ReplicatedStream(Stream[Consumer]):
         self.time.leading = True
         self.limits.rearm()
         self.expiry.rearm()
+        self.schedules.rearm()
         for state in self.states.values():
             self.start_consumer(state)
         self.direct_get.configure(self.config)
@@ -100,6 +101,7 @@ class ReplicatedStream(Stream[Consumer]):
         self.direct_get.stop()
         self.limits.stop()
         self.expiry.stop()
+        self.schedules.stop()
 
     def abandon(self) -> None:
         """Stop, and leave on the disk only the last checkpoint."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ....native.ingest import MAX_HEADER
 from ....protocol import headers
 from ....protocol.errors import api_error
-from . import counter
+from . import counter, schedule_headers
 from .publish_headers import (
     ROLLUP,
     PublishHeaders,
@@ -57,6 +57,7 @@ class BatchCheck:
         self._last: dict[str, tuple[bytes, bytes]] = {}  # header and body by subject, of this batch
         self._counts: dict[str, int] = {}  # messages by subject
         self._expected: dict[str, int] = {}  # sequences by subject, as found in the store
+        self._schedules: dict[str, bool] = {}  # whether the last message of a subject is one
         self._messages = self._bytes = 0
 
     def judge(self, subject: str, header: bytes, body: bytes) -> Judged:
@@ -83,6 +84,11 @@ class BatchCheck:
         if self._config.allow_msg_counter:
             body = self._count(subject, judged, body)
         self._check_sequences(subject, header)
+        if schedule_headers.IN_HEADER in header:
+            judged.header = schedule_headers.check(
+                self._config, subject, judged.header, self._now, self._is_schedule
+            )
+            judged.ends = schedule_headers.ended_by(header)
         self._check_rollup(subject, judged)
         self._take(subject, judged, body)
         return Judged(subject, judged, body)
@@ -144,11 +150,16 @@ class BatchCheck:
             raise api_error("JSStreamRollupFailedF", err=error)
         judged.rollup = rollup
 
+    def _is_schedule(self, subject: str) -> bool | None:
+        known = self._schedules.get(subject)
+        return self._contents.schedules.is_last(subject) if known is None else known
+
     def _take(self, subject: str, judged: PublishHeaders, body: bytes) -> None:
         """Count the message, and check the limits under discard new. Raises ApiError."""
         config, store = self._config, self._store
         self._messages += 1
         self._counts[subject] = self._counts.get(subject, 0) + 1
+        self._schedules[subject] = schedule_headers.is_schedule(judged.header)
         self._bytes += store.size_of(subject, len(judged.header), len(body))
         if config.discard != "new":
             return

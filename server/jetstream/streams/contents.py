@@ -21,6 +21,7 @@ from .batch_headers import is_unfinished, place_of
 from .dedupe import HEADER as MSG_ID
 from .dedupe import DedupeWindow
 from .limits import StreamLimits
+from .message_schedules import MessageSchedules
 from .retention import InterestRetention
 from .ttl import MessageTTLs
 
@@ -60,6 +61,7 @@ class StreamContents:
     limits: enforces max_msgs, max_bytes, max_msgs_per_subject and max_age.
     retention: removes what no consumer needs any more.
     expiry: ends the lifetimes of single messages (`Nats-TTL`).
+    schedules: the messages that are schedules.
     dedupe: the message ids of the duplicate window.
     """
 
@@ -73,6 +75,7 @@ class StreamContents:
         "limits",
         "name",
         "retention",
+        "schedules",
         "source_offsets",
         "store",
     )
@@ -99,6 +102,7 @@ class StreamContents:
         self.limits = StreamLimits(config, store, deps.age_clock, removed, events.remove_in_turns)
         self.retention = InterestRetention(config, store, deps.consumers, removed, unreadable=unreadable)
         self.expiry = MessageTTLs(config, store, deps.ttl_clock, self.limits, removed, events.leave_marker)
+        self.schedules = MessageSchedules(config, store, deps.schedule_clock)
         self.dedupe = DedupeWindow(config.duplicate_window)
         self._counted = 0
 
@@ -123,6 +127,8 @@ class StreamContents:
             self.dedupe.last_id = headers.get(last.header, MSG_ID) or b""
         if self.expiry.active:
             at_once(self._reading_back(store.first_seq, self.expiry.load))
+        if self.schedules.active:
+            at_once(self._reading_back(store.first_seq, self.schedules.load))
         self.limits.inspect()
 
     def _drop_unfinished_batch(self) -> None:
@@ -155,6 +161,7 @@ class StreamContents:
         """Begin to enforce the limits, in steps."""
         self.update_usage()
         self.expiry.rearm()
+        self.schedules.rearm()
         yield from self.limits.recover()
         yield from self.retention.recover()
         self.update_usage()
@@ -163,6 +170,7 @@ class StreamContents:
         """Cancel the timers."""
         self.limits.stop()
         self.expiry.stop()
+        self.schedules.stop()
         self.source_offsets.stop()
 
     # --- changes
@@ -176,6 +184,7 @@ class StreamContents:
         self.limits.configure(config)
         self.retention.configure(config)
         self.expiry.configure(config)
+        self.schedules.configure(config)
         self.dedupe.resize(config.duplicate_window, self.deps.clock.now())
         if config.allow_msg_ttl and not old.allow_msg_ttl:
             yield from self._reading_back(self.store.first_seq, self.expiry.load)

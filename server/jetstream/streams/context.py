@@ -59,6 +59,7 @@ class StreamDeps:
     clock: the time of messages.
     age_clock: the same time; its timers are for max_age.
     ttl_clock: the same time; its timers are for the lifetimes of single messages.
+    schedule_clock: the same time; its timers are for scheduled messages.
     random_below: draws a number in [0, bound).
     quota: the bytes that the stream's account uses and may use.
     consumers: the consumers for which interest streams and work queues keep messages.
@@ -67,6 +68,7 @@ class StreamDeps:
     clock: Clock
     age_clock: Clock
     ttl_clock: Clock
+    schedule_clock: Clock
     random_below: Callable[[int], int]
     quota: Quota
     consumers: StreamConsumers[Any]

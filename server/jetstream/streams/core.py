@@ -118,6 +118,7 @@ class Stream(Generic[C]):
         self.limits = contents.limits
         self.retention = contents.retention
         self.expiry = contents.expiry
+        self.schedules = contents.schedules
         self.dedupe = contents.dedupe
         self.removal = parts.removal(contents, self.consumers, self.removed)
         self.ingest = Ingest(contents, _IngestEvents(output, self.removal), domain=self.domain)

@@ -17,8 +17,6 @@ from ....native import take_copies, take_publishes
 from ....native.ingest import MAX_HEADER
 from ....protocol import headers
 from ....protocol.errors import ApiError, api_error
-from ....protocol.subject import is_literal
-from ....protocol.timestamp import format_rfc3339
 from ....protocol.transform import SubjectTransform
 from ....store.message import columns, numbered
 from .batch_check import MAX_RECORD, BatchCheck
@@ -27,6 +25,9 @@ from .batch_headers import IN_HEADER
 from .counter import counted, stored
 from .dedupe import HEADER as MSG_ID
 from .publish_headers import PublishHeaders, validate
+from .republish import Republisher
+from .schedule_headers import IN_HEADER as IN_SCHEDULE
+from .schedule_headers import brought
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from .batch_check import Judged
     from .commit import Answer
     from .contents import StreamContents
+    from .message_schedules import Fired
     from .source_header import Label
 
 UNLIMITED = 1 << 62  # bytes; stands for no limit
@@ -77,6 +79,14 @@ def refusal_answer(stream: str, error: Exception, failed: Callable[[Exception], 
     return json.dumps({"error": error.to_json(), "stream": stream, "seq": 0}, separators=(",", ":")).encode()
 
 
+def _rollups(publish_headers: PublishHeaders, subject: str, sequence: int) -> list[tuple[str, int]]:
+    """Return what a message replaces: subjects ("" for all) before its sequence."""
+    found = [(publish_headers.ends, sequence)] if publish_headers.ends else []
+    if publish_headers.rollup:
+        found.append((subject if publish_headers.rollup == b"sub" else "", sequence))
+    return found
+
+
 class Ingest:
     """The publish path of one stream.
 
@@ -94,6 +104,8 @@ class Ingest:
         self._limits = contents.limits
         self._dedupe = contents.dedupe
         self._expiry = contents.expiry
+        self._schedules = contents.schedules
+        self._schedules.fire = self._fire_due
         self._retention = contents.retention
         self._quota = contents.deps.quota
         self.batches: AtomicBatches | None = None
@@ -110,19 +122,14 @@ class Ingest:
         self._counting = config.allow_msg_counter
         limit = config.max_msg_size if config.max_msg_size >= 0 else UNLIMITED
         self._most = min(limit, MAX_RECORD if config.storage == "file" else UNLIMITED)
-        transform = config.subject_transform
-        self._transform = self._compile(transform.src, transform.dest) if transform is not None else None
-        republish = config.republish
-        self._republish = self._compile(republish.src, republish.dest) if republish is not None else None
+        transform, random_below = config.subject_transform, self._contents.deps.random_below
+        self._transform: SubjectTransform | None = None
+        if transform is not None and transform.dest:
+            self._transform = SubjectTransform(transform.src, transform.dest, random_below=random_below)
+        self._republisher = Republisher(config, random_below)
         checked = config.sealed or config.allow_msg_counter
-        plain = self._transform is None and self._republish is None and not checked
+        plain = self._transform is None and not self._republisher.active and not checked
         self._simple = plain and config.discard != "new" and config.retention != "interest"
-        self._headers_only = republish is not None and bool(republish.headers_only)
-
-    def _compile(self, source: str, destination: str) -> SubjectTransform | None:
-        if not destination:
-            return None
-        return SubjectTransform(source, destination, random_below=self._contents.deps.random_below)
 
     def receive_batch(self, run: list[Publish]) -> None:
         """Take publishes that came together, and see that each is answered.
@@ -289,15 +296,16 @@ class Ingest:
         store.append_each(*numbered(messages, first, now))
         rollups = []
         for sequence, (subject, publish_headers, body) in enumerate(batch, first):
-            if self._republish is not None:
-                self._send_again(subject, publish_headers.header, body, sequence, now, previous[subject])
+            if self._republisher.active:
+                stored_as = subject, publish_headers.header, body, sequence, now
+                self._ack_queue.republish += self._republisher.made(*stored_as, previous[subject])
                 previous[subject] = sequence
             if publish_headers.identifier:
                 self._dedupe.remember(publish_headers.identifier, sequence, now)
             if publish_headers.ttl:
                 self._expiry.stored(sequence, publish_headers.header, now)
-            if publish_headers.rollup:
-                rollups.append((subject if publish_headers.rollup == b"sub" else "", sequence))
+            self._note_schedule(publish_headers.header, subject, sequence, now)
+            rollups += _rollups(publish_headers, subject, sequence)
         self._dedupe.last_id = batch[-1].headers.identifier
         self._rolling = self._events.roll_up(rollups) if rollups else None
         if self._retention.by_interest:
@@ -346,10 +354,12 @@ class Ingest:
         limits = self._limits
         if self._quota.guarded or limits.discard_new:
             self._check_room(subject, len(header), len(body), publish_headers)
-        if self._republish is not None:
+        if self._republisher.active:
             previous = store.subject_last(subject)
             sequence = store.append(subject, header, body, now)
-            self._send_again(subject, header, body, sequence, now, previous)
+            self._ack_queue.republish += self._republisher.made(
+                subject, header, body, sequence, now, previous
+            )
         else:
             sequence = store.append(subject, header, body, now)
         if publish_headers is None:
@@ -453,10 +463,12 @@ class Ingest:
         return sequence
 
     def _roll_up(self, publish_headers: PublishHeaders, subject: str, sequence: int) -> None:
-        if publish_headers.rollup:
-            self._rolling = self._events.roll_up(
-                [(subject if publish_headers.rollup == b"sub" else "", sequence)]
-            )
+        if rollups := _rollups(publish_headers, subject, sequence):
+            self._rolling = self._events.roll_up(rollups)
+
+    def _note_schedule(self, header: bytes, subject: str, sequence: int, now: int) -> None:
+        if self._schedules.active and IN_SCHEDULE in header:
+            self._schedules.stored(sequence, subject, header, now)
 
     def _note(self, publish_headers: PublishHeaders, subject: str, sequence: int, now: int) -> None:
         self._dedupe.last_id = publish_headers.identifier
@@ -464,22 +476,24 @@ class Ingest:
             self._dedupe.remember(publish_headers.identifier, sequence, now)
         if publish_headers.ttl:
             self._expiry.stored(sequence, publish_headers.header, now)
+        self._note_schedule(publish_headers.header, subject, sequence, now)
         self._roll_up(publish_headers, subject, sequence)
 
-    def _send_again(
-        self, subject: str, header: bytes, body: bytes, sequence: int, time: int, previous: int
-    ) -> None:
-        assert self._republish is not None
-        target = self._republish.apply(subject)
-        if not target or not is_literal(target):
-            return
-        lines = (
-            f"Nats-Stream: {self._contents.name}\r\nNats-Subject: {subject}\r\nNats-Sequence: {sequence}\r\n"
-            f"Nats-Time-Stamp: {format_rfc3339(time)}\r\nNats-Last-Sequence: {previous}\r\n"
-        )
-        if self._headers_only:
-            lines += f"Nats-Msg-Size: {len(body)}\r\n"
-        start = header[:-2] if header else b"NATS/1.0\r\n"
-        self._ack_queue.republish.append(
-            (target, start + lines.encode() + b"\r\n", b"" if self._headers_only else body)
-        )
+    def _fire_due(self) -> None:
+        self.fire(self._schedules.due(self._now()))
+        self._schedules.rearm()
+
+    def fire(self, fired: list[Fired]) -> None:
+        """Store what these schedules bring, as far as they have not ended."""
+        schedules = self._schedules
+        for sequence, following in fired:
+            schedule = schedules.message(sequence)
+            if schedule is None:
+                continue
+            try:
+                self.store(*brought(schedule, schedules.content(schedule), following), sourced=True)
+            except Exception as error:  # as in `_accept`
+                self._events.store_failed(error)
+                schedules.failed(schedule, following)
+        if self._ack_queue.idle:
+            self._ack_queue.wake()

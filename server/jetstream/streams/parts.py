@@ -96,7 +96,7 @@ class LocalParts:
     def deps(self, consumers: ServedConsumers[Any]) -> StreamDeps:
         """Return this server's clock and random numbers, and the consumers that it serves."""
         clock, random_below = self._context.host.clock, self._context.host.random_below
-        return StreamDeps(clock, clock, clock, random_below, self._quota, consumers)
+        return StreamDeps(clock, clock, clock, clock, random_below, self._quota, consumers)
 
     def ack_queue(self, store: StreamStore, events: CommitEvents) -> StreamAckQueue:
         """Return what answers publishers when the messages are on this disk."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ....protocol import headers
 from ....protocol.errors import ApiError, api_error
-from . import counter
+from . import counter, schedule_headers
 from .source_header import HEADER as SOURCE
 from .ttl import parse_ttl
 
@@ -32,10 +32,11 @@ class PublishHeaders:
     expected_id: the id that the last message must have, None for any.
     rollup: b"", b"sub" or b"all".
     ttl: ns; 0 for none, -1 for never.
+    ends: the subject of the schedule that ends with the message, "" for none.
     refusal: the error of a check that comes after those for duplicates and for the expected message id.
     """
 
-    __slots__ = ("expected_id", "header", "identifier", "refusal", "rollup", "ttl")
+    __slots__ = ("ends", "expected_id", "header", "identifier", "refusal", "rollup", "ttl")
 
     def __init__(self, header: bytes) -> None:
         self.header = header
@@ -43,6 +44,7 @@ class PublishHeaders:
         self.expected_id: bytes | None = None
         self.rollup = b""
         self.ttl = 0
+        self.ends = ""
         self.refusal: ApiError | None = None
 
 
@@ -69,7 +71,14 @@ def validate(
     if not sourced:
         _check_features(contents.config, header, body)
         _check_expected(contents, subject, header)
+        if schedule_headers.IN_HEADER in header:
+            now, last = contents.deps.clock.now(), contents.schedules.is_last
+            header = publish_headers.header = schedule_headers.check(
+                contents.config, subject, header, now, last
+            )
         check_source(header)
+    if contents.schedules.active:
+        publish_headers.ends = schedule_headers.ended_by(header)
     publish_headers.identifier = get(header, b"Nats-Msg-Id") or b""
     publish_headers.expected_id = get(header, b"Nats-Expected-Last-Msg-Id") or None
     _read_rollup(contents, publish_headers, sourced=sourced)
@@ -117,14 +126,6 @@ def _check_features(config: StreamConfig, header: bytes, body: bytes) -> None:
         counter.check(header, body)
     elif counter.increment(header) is not None:
         raise api_error("JSMessageIncrDisabledErr")
-    if get(header, b"Nats-Schedule"):
-        raise api_error("JSMessageSchedulesDisabledErr")
-    following = get(header, b"Nats-Schedule-Next")
-    if following:
-        valid = following == b"purge" and get(header, b"Nats-Scheduler")
-        raise api_error("JSMessageSchedulesDisabledErr" if valid else "JSMessageSchedulesSchedulerInvalidErr")
-    if get(header, b"Nats-Scheduler"):
-        raise api_error("JSMessageSchedulesSchedulerInvalidErr")
 
 
 def read_number(value: bytes | None) -> int | None:

@@ -49,7 +49,8 @@ def stamped(config: StreamConfig) -> StreamConfig:
     """Return a configuration as it is stored: with the API level that its features require."""
     metadata = {k: v for k, v in config.metadata.items() if k not in {"_nats.ver", "_nats.level"}}
     level = 1 if config.allow_msg_ttl or config.subject_delete_marker_ttl > 0 else 0
-    if config.persist_mode == "async" or config.allow_msg_counter or config.allow_atomic:
+    newer = config.allow_msg_counter or config.allow_atomic or config.allow_msg_schedules
+    if config.persist_mode == "async" or newer:
         level = 2
     metadata["_nats.req.level"] = str(level)
     return replace(config, metadata=metadata)

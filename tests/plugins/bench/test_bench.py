@@ -103,7 +103,7 @@ def test_batches(cli: Cli, server: ServerProcess, implementation: str, unique: s
     for way in ("atomic", "fast"):
         words = ("bench", "js", "pub", way, unique, "--stream", unique, "--create", "--batch", "15", *FEW)
         result = cli.run(*words, "--storage", "memory", "--dedup", "--purge")
-        if implementation == "pyjs":
+        if implementation == "pyjs" and way == "fast":
             assert result.code == 4
             assert f"this server has no {way} batches" in result.err
             assert "'bench js pub async' works on every server" in result.err
@@ -115,10 +115,10 @@ def test_batches(cli: Cli, server: ServerProcess, implementation: str, unique: s
 
 
 def test_a_stream_without_batches(cli: Cli, implementation: str, unique: str) -> None:
-    if implementation == "pyjs":
-        return
     cli.ok("stream", "add", unique, "--subjects", unique)
     for way, field in (("atomic", "allow_atomic"), ("fast", "allow_batched")):
+        if implementation == "pyjs" and way == "fast":
+            continue
         result = cli.run("bench", "js", "pub", way, unique, "--stream", unique, *FEW)
         assert result.code == 4
         assert f"does not allow {way} batches" in result.err

@@ -11,10 +11,8 @@ from lib.eventually import eventually
 
 
 @pytest.fixture
-def counters(cli: Cli, unique: str, implementation: str) -> Iterator[str]:
-    """A stream of counters, on the reference."""
-    if implementation == "pyjs":
-        pytest.skip("pyjs has no counters yet: test_what_has_no_counters_says_so")
+def counters(cli: Cli, unique: str) -> Iterator[str]:
+    """A stream of counters."""
     cli.ok("stream", "add", unique, "--subjects", f"{unique}.>", "--allow-counter", "--defaults")
     yield unique
     cli.run("stream", "rm", unique, "--force")
@@ -80,15 +78,12 @@ def test_a_counter_that_was_never_added_to_is_told(cli: Cli, counters: str) -> N
     assert cli.run("counter", "incr", f"{counters}.a", "1" * 2000).code == 2
 
 
-def test_what_has_no_counters_says_so(cli: Cli, unique: str, implementation: str) -> None:
+def test_what_has_no_counters_says_so(cli: Cli, unique: str) -> None:
     cli.ok("stream", "add", unique, "--subjects", unique, "--defaults")
     for words in (("get",), ("view",), ("list",), ("incr", "1")):
         result = cli.run("counter", words[0], unique, *words[1:])
         assert (result.code, result.out) == (4, "")
-        if implementation == "pyjs":
-            assert "this server has no counters: they need level 2 of the JetStream API" in result.err
-        else:
-            assert f'"{unique}" is not a valid counter stream' in result.err
+        assert f'"{unique}" is not a valid counter stream' in result.err
     assert "Messages: 0" in cli.ok("stream", "info", unique)
     assert cli.run("counter", "get", f"{unique}.nosuch").code == 3
     cli.ok("stream", "rm", unique, "--force")

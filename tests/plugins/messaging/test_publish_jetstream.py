@@ -18,10 +18,8 @@ SECOND = 1_000_000_000
 
 
 @pytest.fixture
-def stream(cli: Cli, unique: str, implementation: str) -> Iterator[str]:
-    """A stream that allows batches and schedules, on the reference."""
-    if implementation == "pyjs":
-        pytest.skip("pyjs has neither yet: test_a_server_that_has_neither_is_told_of")
+def stream(cli: Cli, unique: str) -> Iterator[str]:
+    """A stream that allows batches and schedules."""
     flags = ("--allow-batch", "--allow-schedules", "--allow-msg-ttl")
     cli.ok("stream", "add", unique, "--subjects", f"{unique}.>", *flags, "--defaults")
     yield unique
@@ -72,13 +70,11 @@ def test_a_message_is_scheduled(cli: Cli, stream: str) -> None:
     assert "message schedules pattern is invalid (10189)" in wrong.err
 
 
-def test_a_server_that_has_neither_is_told_of(cli: Cli, unique: str, implementation: str) -> None:
+def test_a_stream_that_has_neither_is_told_of(cli: Cli, unique: str) -> None:
     cli.ok("stream", "add", unique, "--subjects", unique, "--defaults")
     for flags in (("--atomic",), ("--schedule-after", "1s", "--schedule-dest", unique)):
         result = cli.run("pub", unique, "x", *flags)
         assert (result.code, result.out) == (4, "")
-        if implementation == "pyjs":
-            assert "they need level 2 of the JetStream API, it has 1" in result.err
     assert count(cli, unique) == 0
     cli.ok("stream", "rm", unique, "--force")
 

@@ -39,9 +39,8 @@ COMPRESSIONS = ("none", "s2")
 PERSIST_MODES = ("", "default", "async")
 
 # Features of the configuration that this server does not have. They are refused by name, as accepting one
-# would promise something (a schedule) that the server does not do.
+# would promise something (a fast batch) that the server does not do.
 UNSUPPORTED = {
-    "allow_msg_schedules": "message schedules",
     "allow_batched": "fast batch publish",
 }
 
@@ -287,6 +286,7 @@ def _check_one_way(config: StreamConfig, old: StreamConfig) -> None:
         ("deny_delete", "stream configuration update can not cancel deny message deletes"),
         ("deny_purge", "stream configuration update can not cancel deny purge"),
         ("allow_msg_ttl", "message TTL status can not be disabled"),
+        ("allow_msg_schedules", "message schedules can not be disabled"),
     ):
         if getattr(old, field) and not getattr(config, field):
             raise invalid(text)

@@ -56,7 +56,7 @@ class Owner:
         self.gone: list[int] = []
         self.consumer: Any = ConsumerStub()
         self.quota = Quota()
-        deps = StreamDeps(clock, clock, clock, lambda _: 0, self.quota, StreamConsumers())
+        deps = StreamDeps(clock, clock, clock, clock, lambda _: 0, self.quota, StreamConsumers())
         store = MemoryStream()
         self.queue = GroupCommit(
             store,

@@ -11,7 +11,6 @@ from pyjs.server.embed.threaded import ThreadedServer
     ("field", "value"),
     [
         ("compression", "s2"),
-        ("allow_msg_schedules", True),
         ("allow_batched", True),
     ],
 )
