@@ -125,7 +125,7 @@ class Plan:
     callbacks: the internal subscriptions.
     targets_for: the targets by the kind of the sender. None if they differ from message to message, or if
     messages of that kind must be looked at one by one.
-    wide: the number of targets if it is large, else 0.
+    wide: how many targets one message may have, chosen ones too, if that is many; else 0.
     batch_subscription: the only receiver, if that is a subscription with a batch callback. It may be the only
     member of a queue group; then only clients' messages go to it together.
 
@@ -283,7 +283,8 @@ class Plan:
             if not group.routed:
                 choices.append((tuple([(member,) for member in members]), None))
         self.leafs = bool(servers or mixed)
-        self.wide = len(targets) if len(targets) > _NARROW else 0
+        most = len(targets) + sum(max(map(len, ways)) for ways, _ in choices)
+        self.wide = most if most > _NARROW else 0
         self.targets, self.choices, self.callbacks = tuple(targets), tuple(choices), tuple(callbacks)
         routes = all(target[0].kind == ConnectionKind.ROUTER for target in servers.values())
         self.special = bool(self.wide or callbacks)

@@ -169,12 +169,12 @@ class ClientConnection(ClientPeer):
             count += some
             size += some_bytes
             acked = 0
+            if queued:
+                self._flusher.queued_wide(queued)
             if run:
                 receiver.delivered += len(run)
                 receiver.batch_callback(run)
-            elif queued:
-                self._flusher.queued_wide(queued)
-            elif unmapped and not self._restricted and data.startswith(ACK_PUBLISH, pos):
+            elif not queued and unmapped and not self._restricted and data.startswith(ACK_PUBLISH, pos):
                 limits = min(together, most - count), longest, largest, verbs
                 pos, acked, acked_bytes = account.ack_routes.deliver(data, pos, *limits)
                 count += acked

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from lib.fake_wire import ClientsFixture, FakeClient
+from pyjs.protocol.wire.ops import Op
 from pyjs.server.config.options import Options
 
 SECOND = 1_000_000_000
@@ -173,3 +176,45 @@ def test_a_wide_fan_out_is_written_bit_by_bit() -> None:
     producer.says(b"PUB a 0\r\n\r\n" * 2_000)
     assert consumers[0].wire.writes - before == 4
     assert consumers[99].read() == b"MSG a 1 0\r\n\r\n" * 2_000
+
+
+def test_a_message_for_many_queue_groups_is_a_wide_one() -> None:
+    fixture = ClientsFixture()
+    consumers = [fixture.connected() for _ in range(100)]
+    for number, consumer in enumerate(consumers):
+        consumer.says(f"SUB a group{number} 1\r\n")
+    producer = fixture.connected()
+    before = consumers[0].wire.writes
+    pauses = checks_of(producer)
+    producer.says(b"PUB a 0\r\n\r\n" * 2_000)
+    assert consumers[0].wire.writes - before == 4
+    assert consumers[99].read() == b"MSG a 1 0\r\n\r\n" * 2_000
+    assert len(pauses) > 2_000 * 100 // 1_200  # the clock is looked at after a thousand deliveries
+
+
+def test_wide_messages_between_runs_for_a_batch_callback_count_too() -> None:
+    fixture = ClientsFixture()
+    taken: list[object] = []
+    fixture.registry.global_account.subscribe("run", lambda _: None, batch_callback=taken.extend)
+    consumers = [fixture.connected() for _ in range(100)]
+    for consumer in consumers:
+        consumer.says("SUB a 1\r\n")
+    producer = fixture.connected()
+    before = consumers[0].wire.writes
+    producer.says((b"PUB a 0\r\n\r\n" * 4 + b"PUB run 0\r\n\r\n") * 500)
+    assert len(taken) == 500
+    assert consumers[0].wire.writes - before == 4
+    assert consumers[99].read() == b"MSG a 1 0\r\n\r\n" * 2_000
+
+
+def checks_of(client: FakeClient) -> list[bool]:
+    """Return what `must_pause` will have answered."""
+    answers: list[bool] = []
+    asked = client.connection.must_pause
+
+    def answer(operations: Iterator[Op]) -> bool:
+        answers.append(asked(operations))
+        return answers[-1]
+
+    client.connection.must_pause = answer  # type: ignore[method-assign]
+    return answers
