@@ -29,6 +29,11 @@ def _marked(each: Info) -> str:
     return ("L" if each["kind"] == "Leafnode" else "") + str(each["cid"])
 
 
+def _name(each: Info) -> str:
+    """Return the name of a connection, the client id of an MQTT client."""
+    return str(each.get("name") or each.get("mqtt_client") or "")
+
+
 MOVED = tuple(
     Column(field, title, BYTES if field.endswith("bytes") else NUMBER)
     for field, title in zip(FIELDS, TRAFFIC, strict=True)
@@ -39,7 +44,7 @@ CONNECTIONS = Table(
     "Connections",
     (
         Column("cid", "CID", NUMBER, show=_marked),
-        Column("name", "Name", NAME),
+        Column("name", "Name", NAME, show=_name),
         Column("server", "Server", NAME, same=True),
         Column("cluster", "Cluster", NAME, same=True),
         Column("address", "IP", WORD),

@@ -91,6 +91,8 @@ class MQTTConnection(MQTTPeer):
         self._keep_alive.begin(packet.keep_alive)
         self.last_activity = self.clock.now()
         yield from self.filtering.restore()
+        if not self.closed_reason:
+            session.send_again()
 
     def replace(self) -> None:
         """Close without a will: another client has come with the same id."""

@@ -229,6 +229,12 @@ class Session:
                 self._ids[consumer, seq] = packet_id
             self._pubrels[packet_id] = _Pending(consumer, seq, ack)
 
+    def send_again(self) -> None:
+        """Have sent again at once what the client, who is back, has not answered."""
+        for pending in (*self._messages.values(), *self._pubrels.values()):
+            if pending.ack:
+                self._requests.tell(pending.ack, b"-NAK")
+
     def completed(self, packet_id: int) -> str:
         """Forget a PUBREL that the client has. Return where to acknowledge it."""
         return self._forget(self._pubrels, packet_id)

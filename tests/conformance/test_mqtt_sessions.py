@@ -100,6 +100,26 @@ def test_a_message_is_sent_again_until_there_is_an_answer(port: int, unique: str
             assert found.packet_id == first.packet_id  # it was on its way
 
 
+def test_a_client_that_comes_back_gets_again_what_it_has_not_answered(
+    launch: Callable[[str], ServerProcess], implementation: str
+) -> None:
+    wait = "1h" if implementation == "pyjs" else "1s"  # nats-server waits as long in any case
+    port = launch(CONFIG.replace("300ms", wait)).ports["mqtt"]
+    with MQTTClient.joined(port, "c", clean=False) as client, MQTTClient.joined(port) as sender:
+        assert client.subscribe(("a", 2)) == [2]
+        sender.publish("a", b"1", 2)
+        sender.publish("a", b"2", 1, 2)
+        first, second = client.message(), client.message()
+        client.send(answer(mqtt.PUBREC, first.packet_id))
+        pubrel = Packet(mqtt.PUBREL, 2, first.packet_id.to_bytes(2, "big"))
+        assert client.read() == pubrel
+    with MQTTClient.joined(port, "c", clean=False, present=True) as client:
+        found = {client.read(), client.read()}
+        assert pubrel in found
+        client.unread.extend(found - {pubrel})
+        assert client.message() == second._replace(dup=True)
+
+
 def test_a_pubrel_is_sent_again_until_there_is_an_answer(port: int, unique: str) -> None:
     with MQTTClient.joined(port) as client, MQTTClient.joined(port) as sender:
         assert client.subscribe((unique, 2)) == [2]
