@@ -193,7 +193,12 @@ def _warn_of_silence(readers: list[Info]) -> None:
     if endless:
         named = ", ".join(endless[:5]) + (", …" if len(endless) > 5 else "")
         count = render.number(len(endless))
+        verb, them, they, terminate = (
+            ("delivers", "it", "it", "terminates")
+            if len(endless) == 1
+            else ("deliver", "them", "they", "terminate")
+        )
         warn(
-            f"{count} of the consumers ({named}) deliver without end, as no --max-deliver stops them: "
-            "only what they terminate is kept"
+            f"{count} of the consumers ({named}) {verb} without end, as no --max-deliver stops {them}: "
+            f"only what {they} {terminate} is kept"
         )

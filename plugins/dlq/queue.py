@@ -190,9 +190,10 @@ async def sources(connection: NatsConnection) -> list[str]:
 
 async def _not_kept(connection: NatsConnection, stream: str) -> CliError:
     """Return the error for a stream whose dead letters are not kept."""
-    near = ""
+    near, names = "", [stream]
     with suppress(CliError):
         near = close_matches(stream, await sources(connection))
-    return NotFoundError(
-        f"no dead letters of {stream} are kept", near, f"{in_hint(f'dlq add {stream}')} keeps them"
-    )
+        names = await connection.js.stream_names()
+    keeps = f"{in_hint(f'dlq add {stream}')} keeps them" if stream in names else ""
+    missing = "" if stream in names else ", and there is no such stream"
+    return NotFoundError(f"no dead letters of {stream} are kept{missing}", near, keeps)

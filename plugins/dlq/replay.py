@@ -85,7 +85,8 @@ async def replay(
         letters = await queue.letters(selection)
         selection.check_found(letters, queue.source)
         if dry_run:
-            output.show(LETTERS.of([document(letter) for letter in letters], title="Would be replayed"))
+            title = f"Would be replayed to {to}" if to else "Would be replayed"
+            output.show(LETTERS.of([document(letter) for letter in letters], title=title))
             return
         run = _Replay(connection, queue, to=to, keep=keep, new_ids=new_ids)
         try:
@@ -94,9 +95,13 @@ async def replay(
         except interruptions():
             done = f"{_counted(run.outcome)}; {await _repetition(connection, run.outcome)}"
             raise InterruptedRunError(done) from None
+        except CliError as error:
+            again = await _repetition(connection, run.outcome)
+            error.hints += (f"{_counted(run.outcome)} of {render.number(len(letters))}; {again}",)
+            raise
         _report(queue, run.outcome, len(letters))
-        if not to and run.outcome.published:
-            await _warn_of_readers(queue)
+        if run.outcome.published and run.outcome.stream == queue.source:
+            await _warn_of_readers(queue, to)
 
 
 class _Replay:
@@ -123,8 +128,12 @@ class _Replay:
             ack = await messages.publish(
                 self._connection, subject, message.data, self._headers(letter, message)
             )
-        except RemoteError as error:
-            raise error.while_doing(f"could not replay the dead letter {letter.id} to {subject}") from None
+        except CliError as error:
+            doing = f"could not replay the dead letter {letter.id} to {subject}"
+            if isinstance(error, RemoteError):
+                raise error.while_doing(doing) from None
+            error.message = f"{doing}: {error.message}"
+            raise
         self.outcome.stream = ack.stream
         if ack.duplicate and self._is_original(ack, letter):
             self.outcome.early += 1
@@ -196,11 +205,12 @@ async def _repetition(connection: NatsConnection, outcome: Replayed) -> str:
     return f"the same command goes on, and doubles nothing within {window}"
 
 
-async def _warn_of_readers(queue: Queue) -> None:
-    """Warn if other consumers get the replayed messages as well."""
+async def _warn_of_readers(queue: Queue, to: str) -> None:
+    """Warn if other consumers get the replayed messages as well, also under another subject of the stream."""
     readers = await queue.connection.js.consumer_names(queue.source)
     if len(readers) > 1 and await queue.source_retention() != "workqueue":
         warn(
             f"all {render.number(len(readers))} consumers of {queue.source} get what was replayed, "
-            "if their filters select it; --to publishes elsewhere"
+            f"if their filters select it; "
+            + (f"{to} is stored in {queue.source}, too" if to else "--to publishes elsewhere")
         )

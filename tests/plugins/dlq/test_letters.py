@@ -96,6 +96,30 @@ def test_a_replay_publishes_each_message_once_with_its_id_and_headers(
     assert cli.run("dlq", "replay", unique).code == 2
 
 
+def test_a_replay_that_fails_says_which_letter_and_how_many_are_done(
+    cli: Cli, js: JetStream, unique: str
+) -> None:
+    fill(js, unique)
+    js.create(f"{unique}T", subjects=[f"to.{unique}"], max_msgs=1, discard="new")
+    cli.ok("dlq", "add", unique)
+    first, second = give_up(js, cli, unique)
+    nobody = cli.run("dlq", "replay", unique, "--all", "--to", "nobody.there")
+    ids = sorted((first["id"], second["id"]))
+    assert nobody.code == 6
+    assert f"could not replay the dead letter {ids[0]} to nobody.there: nats: no resp" in nobody.err
+    assert "replayed 0 dead letters of 2; the same command goes on" in nobody.err
+    assert f"replayed to to.{unique}" in cli.ok(
+        "dlq", "replay", unique, "--all", "--dry-run", "--to", f"to.{unique}"
+    )
+    full = cli.run("dlq", "replay", unique, "--all", "--to", f"to.{unique}")
+    assert f"could not replay the dead letter {ids[1]} to to.{unique}" in full.err
+    assert "replayed 1 dead letter of 2; the same command goes on, and doubles nothing" in full.err
+    assert [each["id"] for each in letters(cli, unique)] == ids[1:]
+    js.consumer(unique, "more", ack_policy="explicit")
+    again = cli.run("dlq", "replay", unique, "--all", "--to", f"{unique}.again")
+    assert (again.code, f"{unique}.again is stored in {unique}, too" in again.err) == (0, True)
+
+
 def test_a_replay_says_which_ids_the_stream_still_knows(cli: Cli, js: JetStream, unique: str) -> None:
     js.create(unique, subjects=[f"{unique}.>"], allow_direct=True)
     js.consumer(unique, "work", ack_policy="explicit")
@@ -124,7 +148,9 @@ def test_a_replay_out_of_a_work_queue_leaves_one_message_there(cli: Cli, js: Jet
 def test_letters_and_queues_are_removed(cli: Cli, js: JetStream, server: ServerProcess, unique: str) -> None:
     typed = f"pyjs --server {server.url} dlq"
     fill(js, unique)
-    assert cli.run("dlq", "ls", unique).code == 3
+    assert "dlq add" in cli.run("dlq", "ls", unique).err
+    nobody = cli.run("dlq", "ls", f"{unique}X")
+    assert (nobody.code, "dlq add" in nobody.err, "no such stream" in nobody.err) == (3, False, True)
     assert cli.run("dlq", "add", unique, "nobody").code == 3
     cli.ok("dlq", "add", unique, "work", "--max-age", "1h")
     assert json.loads(cli.ok("dlq", "add", unique, "work", "-o", "json"))["consumers"] == ["work"]
