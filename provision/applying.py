@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from ..protocol.api.consumer import ConsumerConfig
 from ..protocol.api.stream import StreamConfig
 from .errors import LossError, StateChangedError
-from .plan import Action, ChangePlan, Verb
+from .plan import Action, ChangePlan, Verb, every
 from .servers import ApiOf, JetStreamApi, read_fingerprint
 
 ALL = "all"
@@ -85,7 +85,7 @@ async def _require_unchanged(action: Action, api: JetStreamApi) -> None:
     if found != action.fingerprint:
         raise StateChangedError(f"{action.title} was changed by others meanwhile")
     if action.verb in (Verb.DELETE, Verb.REPLACE) and messages and not action.losses:
-        reasons = [f"{action.title}: all {messages} messages"]
+        reasons = [f"{action.title}: {every(messages)}"]
         raise LossError("this would lose what is there", reasons, [action.title])
 
 

@@ -146,10 +146,7 @@ def stream_losses(facts: ObservedStream, new: Mapping[str, Any], now: int) -> It
 
 def consumer_losses(facts: ObservedConsumer, retention: str) -> Iterator[str]:
     """Yield what is lost with a consumer, in words."""
-    yield (
-        f"its place in the stream: {facts.unacknowledged} messages not acknowledged,"
-        f" {facts.pending} not delivered"
-    )
+    yield (f"its place in the stream: {facts.unacknowledged} not acknowledged, {facts.pending} not delivered")
     if retention == "interest" and facts.unacknowledged + facts.pending:
         yield WANTED
 

@@ -21,6 +21,11 @@ class Verb(StrEnum):
     NOTHING = "nothing"
 
 
+def every(messages: int) -> str:
+    """Return in words that a stream loses all it has."""
+    return "its only message" if messages == 1 else f"all {messages} messages"
+
+
 @dataclass(frozen=True)
 class Action:
     """One step of a plan.

@@ -25,7 +25,7 @@ from .defaults import consumer_defaults, normal_consumer, normal_stream, stream_
 from .errors import ConflictError
 from .missing_origins import missing_origins
 from .observed_state import ObservedState, ObservedStream
-from .plan import Action, ChangePlan, Verb
+from .plan import Action, ChangePlan, Verb, every
 
 
 def make(declared: Declared, observed: ObservedState, now: int, *, prune: str = "") -> ChangePlan:
@@ -99,7 +99,7 @@ class _Planner:
     def _all_of(self, found: ObservedStream) -> Iterator[str]:
         """Yield what is lost with a stream. The place of a consumer at the end of an empty one is nothing."""
         if found.state.messages:
-            yield f"all {found.state.messages} messages"
+            yield every(found.state.messages)
         for name, each in found.consumers.items():
             if not (found.state.messages or each.pending or each.unacknowledged):
                 continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,8 +14,9 @@ from ...cli import output
 from ...cli.command import Command
 from ...cli.connection import connect
 from ...cli.errors import CliError, InterruptedRunError, RemoteError, UsageError, warn
-from .session import FILES, OWNER, PRUNE, apis, documents, explained, identity, pruned
+from .session import FILES, OWNER, PRUNE, apis, documents, explained, identity, no_path, pruned
 
+DOCUMENTS = (".yaml", ".yml")  # endings that no plan file has
 AGAIN = "what is done stays; 'apply' goes on from here"
 
 if TYPE_CHECKING:
@@ -54,6 +56,8 @@ async def apply(
     from ...provision import declared, planfile
 
     if plan_file is not None:
+        if _has_documents(plan_file):
+            raise no_path(str(plan_file), f"apply -f {shlex.quote(str(plan_file))}")
         if paths or owner or prune:
             raise UsageError(
                 "-f, --owner and --prune cannot be given with a plan file",
@@ -69,6 +73,10 @@ async def apply(
     with explained():
         wanted = declared.declare(found, owner)
     await _apply(wanted, doomed, allow_loss, accounts=accounts)
+
+
+def _has_documents(path: Path) -> bool:
+    return path.is_dir() or path.suffix in DOCUMENTS
 
 
 async def _apply(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +18,8 @@ from ...cli.connection import connect
 from ...cli.errors import ExitCode, UsageError, warn
 from ...cli.output.choice import chosen
 from ...cli.output.options import FORMATS, HELP
-from .session import FILES, OWNER, PRUNE, apis, documents, explained, identity, pruned
+from ...cli.proposal import in_hint
+from .session import FILES, OWNER, PRUNE, apis, documents, explained, identity, no_path, pruned
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -52,7 +54,7 @@ class _FormOrFile(click.Path):
         return forms or super().shell_complete(ctx, param, incomplete)
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, context_settings={"allow_extra_args": True})
 @output.showing("provision_plan")
 @FILES
 @OWNER
@@ -77,6 +79,9 @@ async def plan(
 
     A document leaves out what is a default: it declares the default. Nothing is changed.
     """
+    stray = click.get_current_context().args
+    if stray:
+        raise no_path(stray[0], f"plan -f {shlex.quote(stray[0])}")
     if schema:
         from ...provision.model import schema as schema_of_documents
 
@@ -112,6 +117,9 @@ async def plan(
     differs = any(each.verb != "nothing" for each in actions)
     document = {"differs": differs, "actions": page.document(actions), "warnings": list(made.warnings)}
     output.show_page(document, page.text(actions), name=page.names(actions))
+    if plan_file is not None:
+        line = f"apply {shlex.quote(str(plan_file))}"
+        click.echo(f"The plan is in {plan_file}: {in_hint(line)} does it", err=True)
     for each in made.warnings:
         warn(each)
     return ExitCode.DIFFERS if differs else ExitCode.OK

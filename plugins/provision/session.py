@@ -22,6 +22,7 @@ from ...cli.errors import (
     mistakes,
 )
 from ...cli.jetstream import JsApi
+from ...cli.proposal import in_hint
 
 if TYPE_CHECKING:
     from ...documents.problem import DocumentError
@@ -52,6 +53,11 @@ def apis(connection: NatsConnection) -> ApiOf:
         return js if not domain else JsApi(js.nc, f"$JS.{domain}.API", js.timeout, trace=js.trace)
 
     return api_of
+
+
+def no_path(word: str, line: str) -> UsageError:
+    """Return the error for a path of documents that stands where none may stand; `line`: what to type."""
+    return UsageError(f"{word} is no option", f"documents are named by -f: {in_hint(line)}")
 
 
 def documents(paths: Sequence[Path]) -> list[DomainDocument]:

@@ -270,7 +270,7 @@ def test_what_is_lost_is_told(case: str) -> None:
 def test_a_consumer_that_is_replaced_loses_its_place() -> None:
     then = document(streams={"A": {"consumers": {"c": {}, "other": {}}}})
     plan = planned(then, document(streams={"A": {"consumers": {"c": {"ack_policy": "explicit"}}}}))
-    place = "its place in the stream: 2 messages not acknowledged, 3 not delivered"
+    place = "its place in the stream: 2 not acknowledged, 3 not delivered"
     assert (steps(plan), plan.losses) == (["replace A > c"], {"A > c": (place,)})
     whole = planned(then, document(streams={"A": {"storage": "memory", "consumers": {"c": {}}}}))
     assert steps(whole) == ["replace A", "create A > c"]

@@ -132,6 +132,20 @@ def test_a_form_is_no_file_and_a_file_no_form(cli: Cli, tmp_path: Path) -> None:
     assert "created stream COPY" in cli.ok("apply", "yaml")
 
 
+def test_paths_of_documents_are_named_by_f(cli: Cli, tmp_path: Path) -> None:
+    file = write(tmp_path, ORDERS)
+    for words, line in (
+        (("plan", file), f"plan -f {file}"),
+        (("apply", file), f"apply -f {file}"),
+        (("apply", "."), "apply -f ."),
+    ):
+        wrong = cli.run(*words)
+        assert (wrong.code, wrong.out) == (2, "")
+        assert f"{line}'" in wrong.err
+    written = cli.run("plan", "-f", file, "-o", "plan.json")
+    assert "The plan is in plan.json: " in written.err and "apply plan.json' does it" in written.err
+
+
 def test_only_what_the_owner_has_is_pruned(cli: Cli, tmp_path: Path) -> None:
     file = write(tmp_path, ORDERS)
     cli.ok("apply", "-f", file, "--owner=shop")
@@ -141,7 +155,7 @@ def test_only_what_the_owner_has_is_pruned(cli: Cli, tmp_path: Path) -> None:
     assert "--prune needs --owner" in cli.run("apply", "-f", file, "--prune").err
     refused = cli.run("apply", "-f", file, "--prune", "--owner=shop")
     assert refused.code == 4
-    assert "ORDERS: all 1 messages" in refused.err
+    assert "ORDERS: its only message" in refused.err
     pruned = cli.ok("apply", "-f", file, "--prune", "--owner=shop", "--allow-loss=all")
     assert sorted(pruned.splitlines()) == [
         "deleted object files",
