@@ -7,7 +7,8 @@ Promises: the functions take batches, know neither the event loop nor the disk, 
 calls, and never raise on what a peer has sent. They take and return built-in types, with three exceptions:
 `deliver_publishes` also reads plans, and appends to the outbound queues of their targets; `add_sequences`
 appends to the sequences of a store; `frame_replies` and `frame_answers` read subscriptions, the latter queues
-too. `decode_message` and `decode_messages` make tuples of a class that they are given.
+too. `decode_message` and `decode_messages` make tuples of a class that they are given, and `head_answers`
+calls what it is given to write a time.
 
 COMPILED: whether the compiled twins are in use. `PYJS_PURE=1` in the environment forces the plain ones.
 FORM: the same as a word, "compiled" or "pure".
@@ -23,6 +24,7 @@ from .acks import scan_acks
 from .copies import take_copies
 from .deliveries import deliver_publishes
 from .framing import frame_deliveries
+from .gets import head_answers, read_gets
 from .ingest import take_publishes
 from .matching import match_names
 from .publishes import scan_publishes
@@ -41,8 +43,10 @@ __all__ = [
     "frame_answers",
     "frame_deliveries",
     "frame_replies",
+    "head_answers",
     "keep_messages",
     "match_names",
+    "read_gets",
     "scan_acks",
     "scan_publishes",
     "take_copies",
@@ -62,8 +66,10 @@ if not TYPE_CHECKING and os.environ.get("PYJS_PURE", "") in {"", "0"}:
             frame_answers,
             frame_deliveries,
             frame_replies,
+            head_answers,
             keep_messages,
             match_names,
+            read_gets,
             scan_acks,
             scan_publishes,
             take_copies,

@@ -1,5 +1,5 @@
 from array import array
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any, TypeVar
 
 _Made = TypeVar("_Made", bound=tuple[Any, ...])
@@ -80,6 +80,10 @@ def take_copies(
     copies: list[tuple[str, bytes, bytes]],
     ids: list[tuple[int, bytes, int]],
 ) -> tuple[int, bytes, int]: ...
+def read_gets(publishes: Sequence[tuple[bytes, bytes, int, int, bytes]]) -> list[int | str | None]: ...
+def head_answers(
+    answers: Sequence[tuple[Any, ...]], stream: str, second: Callable[[int], str]
+) -> list[tuple[bytes, bytes, bytes]]: ...
 def match_names(
     names: list[str], start: int, stop: int, patterns: Sequence[tuple[bytes, ...]]
 ) -> list[int]: ...

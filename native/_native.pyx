@@ -1184,6 +1184,167 @@ def frame_answers(
         free(run)
 
 
+cdef object _single(const char* at, Py_ssize_t size):
+    """Return what a body asks for, if that is one message by its sequence, or the last one of a subject."""
+    cdef const char* end = at + size
+    cdef const char* start
+    cdef uint64_t sequence = 0
+    cdef bint by_sequence
+    if size < 9 or at[0] != 123 or (end - 1)[0] != 125:
+        return None
+    at += 1
+    end -= 1
+    if at[0] == _BLANK:
+        at += 1
+    if end - at >= 6 and memcmp(at, b'"seq":', 6) == 0:
+        at += 6
+        by_sequence = True
+    elif end - at >= 15 and memcmp(at, b'"last_by_subj":', 15) == 0:
+        at += 15
+        by_sequence = False
+    else:
+        return None
+    if at < end and at[0] == _BLANK:
+        at += 1
+    if end > at and (end - 1)[0] == _BLANK:
+        end -= 1
+    if by_sequence:
+        if not 0 < end - at <= 19 or at[0] == 48:
+            return None
+        while at < end:
+            if at[0] < 48 or at[0] > 57:
+                return None
+            sequence = sequence * 10 + (at[0] - 48)
+            at += 1
+        return sequence
+    if end - at < 3 or at[0] != 34 or (end - 1)[0] != 34:
+        return None
+    at += 1
+    end -= 1
+    start = at
+    while at < end:
+        if at[0] < 33 or at[0] > 126 or at[0] == 34 or at[0] == _STAR or at[0] == _REST or at[0] == 92:
+            return None
+        at += 1
+    return PyUnicode_DecodeUTF8(start, end - start, NULL)
+
+
+def read_gets(publishes not None):
+    cdef list batch = publishes if isinstance(publishes, list) else list(publishes)
+    cdef Py_ssize_t size, at, dots, length
+    cdef const char* text
+    cdef bytes subject, tail
+    cdef tuple publish
+    cdef list found = []
+    for publish in batch:
+        if publish[2]:
+            found.append(None)
+            continue
+        subject = publish[0]
+        size = publish[3]
+        tail = publish[4]
+        text = PyBytes_AS_STRING(subject)
+        length = PyBytes_GET_SIZE(subject)
+        dots = at = 0
+        while at < length and dots < 5:
+            dots += text[at] == _DOT
+            at += 1
+        if dots == 5:
+            if size or memchr(text + at, _STAR, length - at) != NULL or memchr(text + at, _REST, length - at) != NULL:
+                found.append(None)
+            else:
+                found.append(PyUnicode_DecodeUTF8(text + at, length - at, "surrogateescape"))
+            continue
+        if size < 0 or size + 2 > PyBytes_GET_SIZE(tail):
+            raise ValueError("a publish with wrong sizes")
+        found.append(_single(PyBytes_AS_STRING(tail) + PyBytes_GET_SIZE(tail) - 2 - size, size))
+    return found
+
+
+cdef const char* _text_of(str text, Py_ssize_t* size, list kept) except NULL:
+    """Return the bytes of a text, which belong to it or to an object in `kept`."""
+    cdef bytes encoded
+    if PyUnicode_IS_COMPACT_ASCII(text):
+        size[0] = PyUnicode_GET_LENGTH(text)
+        return <const char*> PyUnicode_1BYTE_DATA(text)
+    encoded = PyUnicode_AsEncodedString(text, "utf-8", "surrogateescape")
+    kept.append(encoded)
+    size[0] = PyBytes_GET_SIZE(encoded)
+    return PyBytes_AS_STRING(encoded)
+
+
+cdef enum:
+    _MOST_HEADED = 150  # bytes: names, line ends and blanks of four lines, two numbers, and what follows the seconds
+
+
+def head_answers(answers not None, str stream not None, second not None):
+    cdef list made = [], kept = []
+    cdef str second_text
+    cdef Py_ssize_t stream_size = 0, subject_size = 0, stamp_size = 0, kept_size, fraction, place
+    cdef const char* stream_text = _text_of(stream, &stream_size, kept)
+    cdef const char* subject_text
+    cdef const char* stamp = NULL
+    cdef int64_t time, seconds, known = 0
+    cdef tuple answer, message
+    cdef object found
+    cdef bytes header
+    cdef char* start
+    cdef char* at
+    for answer in answers:
+        if len(answer) == 3:
+            made.append(answer)
+            continue
+        found = answer[1]
+        if not isinstance(found, tuple) or len(found) != 5:
+            raise TypeError("a message is a tuple of five")
+        message = <tuple> found
+        header = message[2]
+        time = message[4]
+        seconds = time // 1_000_000_000
+        fraction = time % 1_000_000_000
+        if fraction < 0:  # C rounds to zero
+            seconds -= 1
+            fraction += 1_000_000_000
+        if time and (stamp == NULL or seconds != known):
+            second_text = second(seconds)
+            stamp = _text_of(second_text, &stamp_size, kept)
+            known = seconds
+        kept_size = PyBytes_GET_SIZE(header) - 2 if PyBytes_GET_SIZE(header) >= 2 else 0
+        subject_text = _text_of(message[1], &subject_size, kept)
+        start = at = <char*> malloc(kept_size + stream_size + subject_size + stamp_size + _MOST_HEADED)
+        if start == NULL:
+            raise MemoryError
+        if PyBytes_GET_SIZE(header):
+            at = _add(at, PyBytes_AS_STRING(header), kept_size)
+        else:
+            at = _add(at, _VERSION_LINE, 10)
+        at = _add(at, b"Nats-Stream: ", 13)
+        at = _add(at, stream_text, stream_size)
+        at = _add(at, b"\r\nNats-Subject: ", 16)
+        at = _add(at, subject_text, subject_size)
+        at = _add(at, b"\r\nNats-Sequence: ", 17)
+        try:
+            at += _print(at, <uint64_t> message[0])
+            at = _add(at, b"\r\nNats-Time-Stamp: ", 19)
+            if not time:
+                at = _add(at, b"0001-01-01T00:00:00", 19)
+            else:
+                at = _add(at, stamp, stamp_size)
+                if fraction:
+                    at[0] = _DOT
+                    for place in range(9, 0, -1):
+                        at[place] = 48 + fraction % 10
+                        fraction = fraction // 10
+                    at += 10
+                    while (at - 1)[0] == 48:
+                        at -= 1
+            at = _add(at, b"Z\r\n\r\n", 5)
+            made.append((answer[0], PyBytes_FromStringAndSize(start, at - start), message[3]))
+        finally:
+            free(start)
+    return made
+
+
 cdef struct _Delivery:
     uint64_t sequence
     int64_t time

@@ -38,12 +38,13 @@ def format_exact(ns: int) -> str:
         seconds, zone = seconds + _FURTHEST, "+23:59"
     elif seconds > _LAST:
         seconds, zone = seconds - _FURTHEST, "-23:59"
-    text = _to_the_second(seconds)
+    text = to_the_second(seconds)
     return f"{text}.{fraction:09d}".rstrip("0") + zone if fraction else text + zone
 
 
 @lru_cache(maxsize=64)  # times that are written together are mostly of the same few seconds
-def _to_the_second(seconds: int) -> str:
+def to_the_second(seconds: int) -> str:
+    """Return a time in s of the years 0 to 9999 as text, without fraction and zone."""
     early = seconds < _YEAR_1
     stamp = _EPOCH + timedelta(seconds=seconds + _CYCLE * early)
     return f"{stamp.year - 400 * early:04d}-{stamp.month:02d}-{stamp.day:02d}T{stamp:%H:%M:%S}"

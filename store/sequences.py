@@ -38,6 +38,13 @@ class Sequences:
     def __contains__(self, seq: int) -> bool:
         if not self.count or seq <= 0:
             return False
+        # Where it is if no number before it is missing.
+        place = seq - self.chunks[0][0]
+        if 0 <= place < len(self.chunks) * CHUNK:
+            index, offset = divmod(place, CHUNK)
+            chunk = self.chunks[index]
+            if offset < len(chunk) and chunk[offset] == seq:
+                return index > 0 or offset >= self._head
         index = self._chunk_of(seq) if len(self.chunks) > 1 else 0
         chunk = self.chunks[index]
         offset = bisect_left(chunk, seq, self._head if index == 0 else 0)

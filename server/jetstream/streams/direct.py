@@ -16,15 +16,15 @@ Source: ADR-31; stream.go: getDirectRequest, getDirectMulti (the statuses).
 
 from __future__ import annotations
 
-import re
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ....native import head_answers, read_gets
 from ....protocol import gojson, headers
 from ....protocol.api.messages import MsgGetRequest
 from ....protocol.errors import ApiError
 from ....protocol.limits import API_LEVEL
-from ....protocol.timestamp import format_rfc3339
+from ....protocol.timestamp import format_rfc3339, to_the_second
 from ....store.errors import NotFound, StoreError
 from ....store.message import StoredMessage
 from ...accounts.subscription import Message, Publish, message_of, publish_of
@@ -45,9 +45,6 @@ _AHEAD = 128  # messages of a batch read at once
 _AHEAD_SIZE = 1 << 18  # or as many bytes of them
 _NOT_FOUND = "404 Message Not Found"
 _VERSION = b"NATS/1.0\r\n"
-# A body that asks for one message and nothing else: by its sequence, or the last one of a literal subject in
-# ASCII without escapes. Any other body is decoded as JSON.
-_SINGLE = re.compile(rb'\{ ?"(?:seq": ?([1-9][0-9]{0,18})|last_by_subj": ?"([!#-)+-=?-\[\]-~]+)") ?\}')
 
 
 class _Refused(Exception):  # noqa: N818 - carries a status, which is an answer
@@ -70,7 +67,8 @@ class DirectGet:
         self._account = account
         self._host = host
         self._output = output
-        self._answers: list[HeadedAnswer] = []  # of what is served now; sent together
+        # Of what is served now, sent together; an answer without a header gets the usual one.
+        self._answers: list[HeadedAnswer | tuple[bytes, StoredMessage]] = []
         self._caught_up = False  # a mirror answers for its origin once it has (nearly) all messages
         self._subscriptions: dict[str, list[Subscription]] = {}
 
@@ -117,34 +115,38 @@ class DirectGet:
     def _receive(self, publishes: list[Publish]) -> None:
         """Serve requests that came together, as many as there is time for; the others in later turns."""
         turns = self._host.turns
-        done = turns.now_each(self._serve, publishes)
-        for publish in publishes[done:]:
+        requests = list(zip(publishes, read_gets(publishes), strict=True))
+        done = turns.now_each(self._serve, requests)
+        for request in requests[done:]:
+            reply = request[0][1]
             if len(turns) < MOST_WAITING:
-                turns.soon(partial(self._serve_alone, publish))
-            elif publish[1]:
-                self._refuse(publish[1], _Refused("503 Insufficient Resources"))
+                turns.soon(partial(self._serve_alone, request))
+            elif reply:
+                self._refuse(reply, _Refused("503 Insufficient Resources"))
         self._send()
 
-    def _serve_alone(self, publish: Publish) -> None:
-        self._serve(publish)
+    def _serve_alone(self, request: tuple[Publish, int | str | None]) -> None:
+        self._serve(request)
         self._send()
 
-    def _serve(self, publish: Publish) -> None:
-        """Serve one request; the caller sends the answers. One that needs slices has the first one now."""
-        subject, reply, header_size, size, tail = publish
+    def _serve(self, request: tuple[Publish, int | str | None]) -> None:
+        """Serve one request; the caller sends the answers. One that needs slices has the first one now.
+
+        request: the publish, and what `native.read_gets` returned for it.
+        """
+        publish, wanted = request
+        reply = publish[1]
         if not reply:
             return
         try:
-            wanted = None if header_size else _wanted(subject, size, tail)
             if wanted is None:
-                request = self._read(message_of(publish))
-                refuse = partial(self._refuse_at_once, reply)
-                Slices(self._host.turns, self._serving(request, reply), self._end_slices, refuse)
+                steps = self._serving(self._read(message_of(publish)), reply)
+                Slices(self._host.turns, steps, self._end_slices, partial(self._refuse_at_once, reply))
                 return
             found = self._find(wanted)
             if found is None:
                 raise _Refused(_NOT_FOUND)
-            self._answers.append((reply, self._header(found), found.body))
+            self._answers.append((reply, found))
         except Exception as error:
             self._refuse(reply, error)
 
@@ -152,7 +154,7 @@ class DirectGet:
         """Send the answers that were made."""
         if self._answers:
             answers, self._answers = self._answers, []
-            self._output.send_answers(answers)
+            self._output.send_answers(head_answers(answers, self._config.name, to_the_second))
 
     def _end_slices(self, _: None) -> None:
         self._send()
@@ -352,21 +354,6 @@ class DirectGet:
         if up_to:
             text += f"Nats-UpTo-Sequence: {up_to}\r\n"
         self._answers.append((reply, f"{text}\r\n".encode(), b""))
-
-
-def _wanted(subject: bytes, size: int, tail: bytes) -> str | int | None:
-    """Return the one message that a request without headers asks for: its sequence, or the subject it is the
-    last of. None if the request must be decoded.
-    """
-    by_subject = subject.split(b".", 5)[5:]
-    if by_subject:
-        key = by_subject[0]
-        return None if size or b"*" in key or b">" in key else key.decode("utf-8", "surrogateescape")
-    found = _SINGLE.fullmatch(tail, len(tail) - 2 - size, len(tail) - 2)
-    if found is None:
-        return None
-    sequence, last = found.groups()
-    return int(sequence) if sequence else last.decode()
 
 
 def _decode(message: Message) -> MsgGetRequest:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lib.streams import HandRunner, JetStreamFixture, Spy
+from pyjs.native import read_gets
 from pyjs.protocol import gojson, headers
 from pyjs.protocol.api.messages import MsgGetRequest
 from pyjs.protocol.subject import has_wildcard
@@ -264,6 +265,12 @@ def test_nobody_is_answered_without_a_reply(filled: JetStreamFixture, count: int
     assert everything.messages == []
 
 
+def read(body: bytes, before: bytes) -> int | str | None:
+    """What a request with this body asks for. before: what precedes it in its frame, after the subject."""
+    publish = (b"$JS.API.DIRECT.GET.S", b"r", 0, len(body), before + body + b"\r\n")
+    return read_gets([publish])[0]
+
+
 sequences = st.integers(0, 7) | st.sampled_from([10**18, 10**19, 2**64 - 1, 2**64, -1])
 words = st.sampled_from(["s.a", "s.b", "s.none", "s.*", ">", "", "s.\u00e9", 's."', "s.\\", "s.\x7f", "s. a"])
 bodies = st.one_of(
@@ -280,7 +287,7 @@ def test_what_is_read_without_decoding_is_what_decoding_reads(
     asked: Any, separators: tuple[str, str], ascii_only: bool, around: str
 ) -> None:
     body = (around + json.dumps(asked, separators=separators, ensure_ascii=ascii_only) + around).encode()
-    wanted = direct._wanted(b"$JS.API.DIRECT.GET.S", len(body), b"r %d\r\n%b\r\n" % (len(body), body))
+    wanted = read(body, b"r %d\r\n" % len(body))
     if wanted is None:
         return
     request = MsgGetRequest.from_json(gojson.decode(body))
@@ -303,7 +310,7 @@ def test_what_is_read_without_decoding_is_what_decoding_reads(
     ],
 )
 def test_which_requests_are_read_without_decoding(body: bytes, wanted: str | int | None) -> None:
-    assert direct._wanted(b"$JS.API.DIRECT.GET.S", len(body), b"9\r\n%b\r\n" % body) == wanted
+    assert read(body, b"9\r\n") == wanted
 
 
 def test_many_large_messages_are_sent_in_steps(filled: JetStreamFixture) -> None:
