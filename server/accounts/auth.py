@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ..config.options import AuthorizationOptions
 from ..slices import Steps, at_once
+from .certificate_users import CertificateUsers, TLSFacts
 from .passwords import BCRYPT, check_for
 from .permissions import Permissions
 from .registry import GLOBAL
@@ -55,27 +56,12 @@ class ClientCredentials(NamedTuple):
         return not any(self)
 
 
-class TLSFacts(Protocol):
-    """What TLS agreed on with a peer; `connection.secure.TLSState` has it."""
-
-    @property
-    def version(self) -> str:
-        """The protocol, e.g. TLSv1.3."""
-
-    @property
-    def cipher(self) -> str:
-        """OpenSSL's name of the cipher suite."""
-
-    @property
-    def certificates(self) -> list[bytes]:
-        """The peer's certificates, verified, in DER."""
-
-
 class LoginDetails(NamedTuple):
     """What is known of a connection that logs in besides its credentials, to tell a callout service.
 
     kind, type: as client info shows them ("Client" and "nats").
     secure: None without TLS.
+    maps: whether the listener takes the user from the certificate (`verify_and_map`).
     """
 
     id: int = 0
@@ -87,6 +73,7 @@ class LoginDetails(NamedTuple):
     protocol: int = 0
     mqtt_id: str = ""
     secure: TLSFacts | None = None
+    maps: bool = False
 
 
 NO_DETAILS = LoginDetails()
@@ -166,6 +153,8 @@ class Authenticator:
         self._nkeys: dict[str, User] = {}
         self._token = authorization.token
         self._single: User | None = None
+        self._mapping = _mapping(options)
+        self._certificates = CertificateUsers()
         everyone = registry.global_account
         defaults = authorization.default_permissions
         for entry in authorization.users:
@@ -217,9 +206,11 @@ class Authenticator:
         nonce: what was sent in INFO.
         connection_type: as in the users' allowed_connection_types.
         """
-        del host, details
+        del host
         if not self.required:
             return AuthResult(self._anyone)
+        if details.maps and self._users and not (given.nkey and self._nkeys):
+            return self._by_certificate(given, connection_type, details)
         result = self._identify(given, nonce)
         user = result.user
         if (
@@ -230,6 +221,13 @@ class Authenticator:
             return REFUSED
         return result
 
+    def _by_certificate(
+        self, given: ClientCredentials, connection_type: str, details: LoginDetails
+    ) -> AuthResult:
+        """Decide about a client whose certificate names its user. A user with a password needs that, too."""
+        user = self._certificates.find(details.secure, connection_type)
+        return REFUSED if user is None else _compare(user.password, given.password, user)
+
     def _identify(self, given: ClientCredentials, nonce: bytes) -> AuthResult:
         if given.empty and self._no_auth_user is not None:
             return AuthResult(self._no_auth_user)
@@ -239,6 +237,8 @@ class Authenticator:
                 return REFUSED
             return AuthResult(user)
         if given.user and (user := self._users.get(given.user)) is not None:
+            if not user.password and self._needs_certificate(user):
+                return REFUSED
             return _compare(user.password, given.password, user)
         if self._token and given.token:
             return _compare(self._token, given.token, self._anyone)
@@ -246,6 +246,13 @@ class Authenticator:
         if single is not None and given.user == single.name:
             return _compare(single.password, given.password, single)
         return REFUSED
+
+    def _needs_certificate(self, user: User) -> bool:
+        """Return whether a user without a password is one that certificates name, on another listener."""
+        kinds = user.connection_types
+        return user is not self._no_auth_user and bool(
+            self._mapping if kinds is None else self._mapping & kinds
+        )
 
     def _add(
         self, entry: UserOptions, registry: AccountRegistry, defaults: PermissionsOptions | None, account: str
@@ -263,6 +270,8 @@ class Authenticator:
             self._nkeys[entry.nkey] = user
         else:
             self._users[entry.user] = user
+            if self._mapping:
+                self._certificates.add(user)
 
 
 def with_overrides(options: Options, block: WebSocketOptions | MQTTOptions | None) -> Options | None:
@@ -278,6 +287,22 @@ def with_overrides(options: Options, block: WebSocketOptions | MQTTOptions | Non
         return None
     authorization = replace(options.authorization, user=user, password=password, token=token)
     return replace(options, authorization=authorization, no_auth_user=block.no_auth_user)
+
+
+def _mapping(options: Options) -> frozenset[str]:
+    """Return the kinds of connection whose listeners take users of the options from certificates."""
+    leafs, websocket, mqtt = options.leafnodes, options.websocket, options.mqtt
+    by_mqtt = mqtt.tls if mqtt is not None and mqtt.port is not None else None
+    given = leafs.authorization
+    own = given is not None and bool(given.user or given.nkey or given.users)
+    blocks = {
+        STANDARD: options.tls,
+        WEBSOCKET: websocket.tls if websocket is not None and websocket.port is not None else None,
+        MQTT: by_mqtt,
+        MQTT_WS: by_mqtt,
+        LEAFNODE: leafs.tls if leafs.port is not None and not own else None,
+    }
+    return frozenset(kind for kind, tls in blocks.items() if tls is not None and tls.verify_and_map)
 
 
 def _is_system_only(options: Options, registry: AccountRegistry) -> bool:

@@ -90,9 +90,10 @@ class CalloutAuthenticator:
         details: LoginDetails = NO_DETAILS,
     ) -> AuthResult:
         """Decide about one CONNECT. The result has a `lookup` if a service must be asked."""
-        result = self._inner.authenticate(given, nonce, connection_type, host)
+        result = self._inner.authenticate(given, nonce, connection_type, host, details)
         user = result.user
-        login = Login(given, nonce, connection_type, host, details, user=given.claimed)
+        claimed = given.claimed or ("" if user is None else user.label)
+        login = Login(given, nonce, connection_type, host, details, user=claimed)
 
         def ask(decided: Decided) -> None:
             self._ask(login, decided)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...keys import AuthorizationRequestClaims
 from ...keys.claims.callout import ClientInformation, ClientTls, ConnectOptions, ServerId
-from ..accounts.auth import NO_DETAILS, STANDARD, ClientCredentials, LoginDetails, TLSFacts
+from ..accounts.auth import NO_DETAILS, STANDARD, ClientCredentials, LoginDetails
+from ..accounts.certificate_users import TLSFacts
 from ..clock import SECOND
 from ..config.tls import go_name
 from ..identity import cluster_name

@@ -146,6 +146,7 @@ class ClientHandshake(ConnectionPart["ClientPeer"]):
             options.protocol,
             mqtt_id=connection.mqtt_client,
             secure=connection.secure,
+            maps=connection.context.maps_certificates(connection),
         )
         return authenticate(self._credentials, self._nonce, kind, connection.peer[0], details)
 

@@ -76,7 +76,7 @@ class InfoDocument:
         optional = {
             "auth_required": self.auth_required,
             "tls_required": options.tls is not None and not options.allow_non_tls,
-            "tls_verify": options.tls is not None and bool(getattr(options.tls, "verify", False)),
+            "tls_verify": options.tls is not None and (options.tls.verify or options.tls.verify_and_map),
             "tls_available": options.tls is not None and options.allow_non_tls,
         }
         document.update((key, value) for key, value in optional.items() if value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..connection import Listener
+from ..connection.handshake_rate import HandshakeRate
 from .socket_protocol import ClientProtocol
 
 if TYPE_CHECKING:
@@ -12,11 +13,15 @@ if TYPE_CHECKING:
 
 
 class ClientListener(Listener):
-    """A listener for clients. INFO contains its port once that is known."""
+    """A listener for clients. INFO contains its port once that is known.
+
+    handshakes: how many TLS handshakes may begin.
+    """
 
     def __init__(self, clients: Clients) -> None:
         super().__init__(clients.log)
         self._clients = clients
+        self.handshakes = HandshakeRate(clients.clock, clients.log)
 
     async def start(self, host: str, port: int) -> None:
         """Listen on `host` and `port`; port 0 or -1 takes a free one.
@@ -26,5 +31,5 @@ class ClientListener(Listener):
         """
         if self._clients.options.tls is not None:
             self.tls_context(self._clients.options.tls)
-        await self.listen(lambda: ClientProtocol(self._clients, self), host, port)
+        await self.listen(lambda: ClientProtocol(self._clients, self, self.handshakes), host, port)
         self._clients.info.port = self.port

@@ -86,6 +86,13 @@ class ClientContext(ConnectionContext):
         """Return what decides about a client."""
         return self._overrides.get(connection.client_type, self.authenticator)
 
+    def maps_certificates(self, connection: ClientPeer) -> bool:
+        """Return whether the certificate of a client says which user it is."""
+        options = self.options
+        blocks = {"websocket": options.websocket, "mqtt": options.mqtt}
+        block = blocks.get(connection.client_type, options)
+        return block is not None and block.tls is not None and block.tls.verify_and_map
+
     def auth_timeout_of(self, connection: ClientPeer) -> int:
         """Return how long a client may take to log in, in ns."""
         options = self.options

@@ -9,10 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..connection import SocketProtocol
+from ..connection.handshake_rate import THROTTLED
 from ..connection.socket_protocol import TLS_FAILED
 
 if TYPE_CHECKING:
     from ..connection import Connection, ConnectionTransport
+    from ..connection.handshake_rate import HandshakeRate
     from ..connection.socket_protocol import Sockets
     from .clients import Clients
     from .connection import ClientConnection
@@ -21,10 +23,12 @@ if TYPE_CHECKING:
 class ClientProtocol(SocketProtocol):
     """One accepted socket."""
 
-    def __init__(self, clients: Clients, sockets: Sockets) -> None:
+    def __init__(self, clients: Clients, sockets: Sockets, handshakes: HandshakeRate) -> None:
         super().__init__(clients, sockets)
         self._clients = clients
+        self._handshakes = handshakes
         self._greeted = False
+        self._counted = False  # among the handshakes that begin
 
     def _make(self, wire: ConnectionTransport, peer: tuple[str, int]) -> ClientConnection:
         return self._clients.accept(wire, peer)
@@ -37,6 +41,8 @@ class ClientProtocol(SocketProtocol):
         tls = self._clients.options.tls
         self._undecided = tls is not None
         if tls is not None and tls.handshake_first:
+            if tls.handshake_first is True and not self._may_shake_hands(connection):
+                return
             if tls.handshake_first is True:
                 self._expect(tls.timeout)
             else:
@@ -51,8 +57,19 @@ class ClientProtocol(SocketProtocol):
         self._greeted = True
         connection.open()
         tls = self._clients.options.tls
-        if tls is not None and self._secure is None and not self._clients.options.allow_non_tls:
+        wanted = tls is not None and self._secure is None and not self._clients.options.allow_non_tls
+        if tls is not None and wanted and self._may_shake_hands(connection):
             self._expect(tls.timeout)
+
+    def _may_shake_hands(self, connection: Connection) -> bool:
+        """Return whether TLS may begin now. If it may not, the client is told so, and closed."""
+        tls = self._clients.options.tls
+        assert tls is not None
+        self._counted = True
+        if self._handshakes.allows(tls.connection_rate_limit):
+            return True
+        connection.fail(THROTTLED, "Maximum Connections Exceeded")
+        return False
 
     def _decide(self, connection: Connection, data: bytes) -> bytes:
         from ..connection.secure import FIRST_BYTE, SecureWire
@@ -65,6 +82,8 @@ class ClientProtocol(SocketProtocol):
                 self._stop_timer()
                 return data
             self._fail(connection, "first record does not look like a TLS handshake")
+            return b""
+        if not self._counted and not self._may_shake_hands(connection):
             return b""
         context = self._sockets.tls_context(options.tls)
         secure = SecureWire(connection.wire, context, options.tls.pinned_certs)

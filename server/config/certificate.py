@@ -19,6 +19,8 @@ _VALIDITY, _PUBLIC_KEY = 4, 6  # fields of a TBSCertificate, where the version i
 _VERSION, _EXTENSIONS = 0xA0, 0xA3
 _BOOLEAN, _UTC_TIME = 0x01, 0x17
 _BASIC_CONSTRAINTS = bytes.fromhex("551d13")  # 2.5.29.19
+_ALTERNATIVE_NAMES = bytes.fromhex("551d11")  # 2.5.29.17
+_DNS_NAME = 0x82
 _CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 _ALGORITHMS = {
     "2a864886f70d010105": "SHA1-RSA",
@@ -59,6 +61,24 @@ def _first_end(path: str, _changed: int) -> int:
     if found is None:
         raise ValueError(f"no certificate in {path}")
     return not_after(ssl.PEM_cert_to_DER_cert(found.group()))
+
+
+def host_names(path: str) -> list[str]:
+    """Return the DNS names of the first certificate of a file. Raises OSError or ValueError."""
+    import ssl
+
+    found = _CERTIFICATE.search(Path(path).read_text("ascii", "replace"))
+    if found is None:
+        raise ValueError(f"no certificate in {path}")
+    for field in _fields(ssl.PEM_cert_to_DER_cert(found.group())):
+        if field.tag != _EXTENSIONS:
+            continue
+        for extension in _elements(_first(field.content).content):
+            parts = _elements(extension.content)
+            if parts[0].content == _ALTERNATIVE_NAMES:
+                names = _elements(_first(parts[-1].content).content)
+                return [name.content.decode("ascii", "replace") for name in names if name.tag == _DNS_NAME]
+    return []
 
 
 def not_after(certificate: bytes) -> int:

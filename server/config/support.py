@@ -34,6 +34,7 @@ class UnsupportedOption(NamedTuple):
 
 _NO_CRYPT = "encryption at rest is not served yet, and the files would be written in the clear"
 _NO_PROXY = "trusted proxies are not served yet, and connections could not be checked"
+_CLIENTS_ONLY = "only TLS handshakes of the listener for clients are limited, as in nats-server"
 _NO_QUEUES = "it limits a queue of nats-server that this server does not have"
 _FIXED_QUEUE = "up to 10,000 requests of JetStream that take long wait, whatever it says"
 _OWN_COMPACTION = "the meta log is compacted by a rule of its own"
@@ -59,10 +60,6 @@ UNSUPPORTED: tuple[UnsupportedOption, ...] = (
     UnsupportedOption("jetstream.key", "refuse", _NO_CRYPT),
     UnsupportedOption("jetstream.prev_key", "refuse", _NO_CRYPT),
     UnsupportedOption("jetstream.tpm", "refuse", _NO_CRYPT),
-    UnsupportedOption("tls.verify_and_map", "refuse", "users from certificates are not served yet"),
-    UnsupportedOption("mqtt.tls.verify_and_map", "refuse", "users from certificates are not served yet"),
-    UnsupportedOption("leafnodes.tls.verify_and_map", "refuse", "users from certificates are not served yet"),
-    UnsupportedOption("websocket.tls.verify_and_map", "refuse", "users from certificates are not served yet"),
     UnsupportedOption("tls.ocsp_peer", "refuse", _NO_OCSP),
     UnsupportedOption("websocket.tls.ocsp_peer", "refuse", _NO_OCSP),
     UnsupportedOption("mqtt.tls.ocsp_peer", "refuse", _NO_OCSP),
@@ -90,10 +87,9 @@ UNSUPPORTED: tuple[UnsupportedOption, ...] = (
     UnsupportedOption("accounts.*.msg_trace", "warn", "message traces are not served yet"),
     UnsupportedOption("write_timeout", "warn", "a late write always closes the connection"),
     UnsupportedOption("leafnodes.write_timeout", "warn", "a late write always closes the connection"),
-    UnsupportedOption("tls.connection_rate_limit", "warn", "handshakes are not limited yet"),
-    UnsupportedOption("websocket.tls.connection_rate_limit", "warn", "handshakes are not limited yet"),
+    UnsupportedOption("websocket.tls.connection_rate_limit", "warn", _CLIENTS_ONLY),
     UnsupportedOption("mqtt.tls.connection_rate_limit", "warn", "handshakes are not limited yet"),
-    UnsupportedOption("leafnodes.tls.connection_rate_limit", "warn", "handshakes are not limited yet"),
+    UnsupportedOption("leafnodes.tls.connection_rate_limit", "warn", _CLIENTS_ONLY),
     UnsupportedOption("max_traced_msg_len", "warn", "traces are not cut"),
     UnsupportedOption("jetstream.max_buffered_size", "warn", _NO_QUEUES),
     UnsupportedOption("jetstream.max_buffered_msgs", "warn", _NO_QUEUES),

@@ -54,11 +54,17 @@ def server_context(tls: TLSOptions) -> ssl.SSLContext:
     _common(context, tls)
     if not tls.cert_file and not tls.certs:
         raise TLSConfigError("cert_file", "a listener's TLS needs cert_file and key_file")
+    _verify_peers(context, tls)
+    return context
+
+
+def _verify_peers(context: ssl.SSLContext, tls: TLSOptions) -> None:
+    import ssl
+
     if tls.verify or tls.verify_and_map or tls.verify_known_urls:
         if not tls.ca_file:
             context.load_default_certs(ssl.Purpose.CLIENT_AUTH)
         context.verify_mode = ssl.CERT_REQUIRED
-    return context
 
 
 def client_context(tls: TLSOptions) -> ssl.SSLContext:
@@ -81,15 +87,18 @@ def client_context(tls: TLSOptions) -> ssl.SSLContext:
 def _common(context: ssl.SSLContext, tls: TLSOptions) -> None:
     import ssl
 
-    context.minimum_version = ssl.TLSVersion.TLSv1_3 if tls.min_version == "1.3" else ssl.TLSVersion.TLSv1_2
+    _limit(context, tls)
     pairs = [(pair.cert_file, pair.key_file) for pair in tls.certs]
     if tls.cert_file:
         pairs.append((tls.cert_file, tls.key_file))
-    for certificate, key in pairs:
-        try:
-            context.load_cert_chain(certificate, key, password=_no_password)
-        except (OSError, ValueError) as error:
-            raise TLSConfigError("cert_file", f"error parsing X509 certificate/key pair: {error}") from None
+    for pair in reversed(pairs):  # of those with the same kind of key OpenSSL keeps the last one
+        _load(context, pair)
+    if len(pairs) > 1 and context.protocol == ssl.PROTOCOL_TLS_SERVER:
+        _choose_by_name(context, tls, pairs)
+    _know_authorities(context, tls)
+
+
+def _know_authorities(context: ssl.SSLContext, tls: TLSOptions) -> None:
     if tls.ca_file:
         try:
             context.load_verify_locations(tls.ca_file)
@@ -97,10 +106,57 @@ def _common(context: ssl.SSLContext, tls: TLSOptions) -> None:
             raise TLSConfigError(
                 "ca_file", f"failed to parse root ca certificate {tls.ca_file}: {error}"
             ) from None
+
+
+def _limit(context: ssl.SSLContext, tls: TLSOptions) -> None:
+    """Set the versions, cipher suites and curves that a context takes."""
+    import ssl
+
+    context.minimum_version = ssl.TLSVersion.TLSv1_3 if tls.min_version == "1.3" else ssl.TLSVersion.TLSv1_2
     if tls.cipher_suites:
         _ciphers(context, tls)
     if tls.curve_preferences:
         _curve(context, tls.curve_preferences[0])
+
+
+def _load(context: ssl.SSLContext, pair: tuple[str, str]) -> None:
+    try:
+        context.load_cert_chain(*pair, password=_no_password)
+    except (OSError, ValueError) as error:
+        raise TLSConfigError("cert_file", f"error parsing X509 certificate/key pair: {error}") from None
+
+
+def _choose_by_name(context: ssl.SSLContext, tls: TLSOptions, pairs: list[tuple[str, str]]) -> None:
+    """Show the first certificate that has the name that a client asks for, or else the first of all.
+
+    Clients that name no server, or one that no certificate has, get what `context` itself shows.
+    """
+    import ssl
+
+    from .certificate import host_names
+
+    known: dict[str, ssl.SSLContext] = {}
+    for pair in pairs:
+        try:
+            names = host_names(pair[0])
+        except (OSError, ValueError) as error:
+            raise TLSConfigError("cert_file", f"error parsing X509 certificate: {error}") from None
+        own = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        _limit(own, tls)
+        _load(own, pair)
+        _verify_peers(own, tls)
+        _know_authorities(own, tls)  # OpenSSL takes them from the chosen context
+        for name in names:
+            known.setdefault(name.lower(), own)
+
+    def choose(tls_object: ssl.SSLObject, asked: str | None, _: ssl.SSLContext) -> None:
+        name = (asked or "").lower().rstrip(".")
+        wildcard = "*." + name.partition(".")[2]
+        found = known.get(name) or known.get(wildcard)
+        if found is not None:
+            tls_object.context = found
+
+    context.sni_callback = choose
 
 
 def _no_password() -> str:

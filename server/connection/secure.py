@@ -36,12 +36,14 @@ class TLSState(NamedTuple):
     cipher: the name of the cipher suite.
     certificates: the peer's, in DER; empty if none was asked for.
     subject: the subject of the first certificate, names and values in their order.
+    names: its alternative names with their kinds, such as ("DNS", "localhost").
     """
 
     version: str
     cipher: str
     certificates: list[bytes]
     subject: list[list[tuple[str, str]]]
+    names: list[tuple[str, str]]
 
 
 class SecureWire:
@@ -150,6 +152,7 @@ class SecureWire:
             cipher[0] if cipher else "",
             [] if certificate is None else [certificate],
             [list(part) for part in fields.get("subject", ())],
+            list(fields.get("subjectAltName", ())),
         )
 
     def _check_pin(self) -> None:

@@ -18,6 +18,7 @@ from ..accounts.auth import (
     LoginDetails,
     verify,
 )
+from ..accounts.certificate_users import CertificateUsers
 from ..accounts.passwords import check_for
 from ..accounts.permissions import Permissions
 from ..accounts.users import User
@@ -36,6 +37,7 @@ class LeafAuthenticator:
     def __init__(self, options: Options, registry: AccountRegistry, clients: Authentication) -> None:
         self._clients = clients
         self._users: dict[str, User] = {}
+        self._certificates = CertificateUsers(subjects=False)
         self._nkey: User | None = None
         self._anyone: User | None = None
         # Of the users for clients without credentials, leafs over WebSocket have the listener's.
@@ -60,6 +62,7 @@ class LeafAuthenticator:
                 self._users[entry.user] = User(
                     account(entry.account), name=entry.user, password=entry.password, permissions=permissions
                 )
+                self._certificates.add(self._users[entry.user])
         elif authorization.account and not clients.required:
             self._anyone = User(own)
 
@@ -80,6 +83,8 @@ class LeafAuthenticator:
             return AuthResult(self._nkey) if right else REFUSED
         if self._users:
             user = self._users.get(given.user)
+            if details.maps and self._certificates:
+                user = self._certificates.find(details.secure, LEAFNODE)
             return REFUSED if user is None else _compare(user, given.password)
         if over_websocket and given.empty and self._websocket_user:
             user = self._clients.find(self._websocket_user)

@@ -189,6 +189,7 @@ class AcceptedHandshake(ConnectionPart["LeafPeer"]):
                 name=self._name,
                 version=self._version,
                 secure=connection.secure,
+                maps=connection.context.maps_certificates,
             ),
         )
 

@@ -77,6 +77,12 @@ class LeafContext(ConnectionContext):
         self._change = asyncio.Event()
 
     @property
+    def maps_certificates(self) -> bool:
+        """Whether the certificate of a leaf says which user it is."""
+        tls = self.options.leafnodes.tls
+        return tls is not None and tls.verify_and_map
+
+    @property
     def auth_timeout(self) -> int:
         """How long a leaf may take to send CONNECT, in ns."""
         authorization = self.options.leafnodes.authorization

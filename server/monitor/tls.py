@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.timestamp import format_rfc3339
 from ..config.certificate import file_not_after, public_key_hash
+from ..config.distinguished_name import distinguished_name
 from ..config.tls import go_name
 
 if TYPE_CHECKING:
     from ..config.options import TLSOptions
     from ..connection.secure import TLSState
-
-_SHORT = {
-    "commonName": "CN",
-    "countryName": "C",
-    "localityName": "L",
-    "organizationName": "O",
-    "organizationalUnitName": "OU",
-    "postalCode": "POSTALCODE",
-    "serialNumber": "SERIALNUMBER",
-    "stateOrProvinceName": "ST",
-    "streetAddress": "STREET",
-}
-_SPECIAL = re.compile(r'([,+"\\<>;])')
 
 
 def certificate_end(tls: TLSOptions) -> dict[str, str]:
@@ -53,18 +40,3 @@ def tls_facts(secure: TLSState, *, peers: bool) -> dict[str, Any]:
             for certificate in certificates
         ]
     return facts
-
-
-def distinguished_name(subject: list[list[tuple[str, str]]]) -> str:
-    """Return a certificate's subject in the form of RFC 2253: the last part first."""
-    parts = [
-        "+".join(f"{_SHORT.get(name, name)}={_escaped(value)}" for name, value in rdn) for rdn in subject
-    ]
-    return ",".join(reversed(parts))
-
-
-def _escaped(value: str) -> str:
-    text = _SPECIAL.sub(r"\\\1", value)
-    if text.startswith(("#", " ")):
-        text = "\\" + text
-    return text[:-1] + "\\ " if text.endswith(" ") and len(value) > 1 else text
