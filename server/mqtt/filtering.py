@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...protocol.subject import matches
 from ..accounts.subscription import ConnectionKind
 from ..connection.connection_part import ConnectionPart
 from ..jetstream.streams.origin_request import read_delivery
@@ -27,6 +26,9 @@ if TYPE_CHECKING:
 
 _ABOVE = " fwc"  # after the name of the subscription of the level above a `#`
 _ACK = b"$JS.ACK."
+_TURN = 16  # filters that are served before others have their turn
+_MOST_RETAINED = 64  # messages that are loaded at once
+_SHARE = 8  # of what may be pending: these may take so much of it
 
 
 class Filtering(ConnectionPart[MQTTPeer]):
@@ -43,15 +45,12 @@ class Filtering(ConnectionPart[MQTTPeer]):
     def subscribe(self, packet: Filters) -> Flow[None]:
         """Serve a SUBSCRIBE. Raises JetStreamAnswerError if the session cannot be stored."""
         connection = self._connection
-        sessions, session, _ = connection.joined
-        subjects = [self._subject(topic) for topic, _ in packet.filters]
-        wanted = [subject for subject in subjects if subject]
-        above = [subject for one in wanted if (subject := level_above(one))]
-        retained = yield from sessions.retained.load([*wanted, *above])
+        _, session, _ = connection.joined
         codes: list[int] = []
         added: list[FilterSubscription] = []
         changed = False
-        for subject, (_, qos) in zip(subjects, packet.filters, strict=True):
+        for number, (topic, qos) in enumerate(packet.filters, 1):
+            subject = self._subject(topic)
             granted = min(qos, 1) if connection.block.downgrade_qos2_subscribe else qos
             found = (yield from self._add(subject, granted)) if subject else []
             codes.append(granted if found else packets.FAILURE)
@@ -59,21 +58,25 @@ class Filtering(ConnectionPart[MQTTPeer]):
                 added += found
                 changed = changed or session.subscriptions.get(subject) != granted
                 session.subscriptions[subject] = granted
+            if not number % _TURN:
+                yield connection.rest
         if connection.closed_reason:
             return
         if changed:
             yield from session.save()
         connection.send_packet(packets.suback(packet.packet_id, codes))
         for one in added:
-            self._send_retained(one, retained)
+            yield from self._send_retained(one)
 
     def unsubscribe(self, packet: Filters) -> Flow[None]:
         """Serve an UNSUBSCRIBE. Raises JetStreamAnswerError if the session cannot be stored."""
         connection = self._connection
         _, session, _ = connection.joined
         changed = False
-        for topic, _ in packet.filters:
+        for number, (topic, _) in enumerate(packet.filters, 1):
             subject = self._subject(topic)
+            if not number % _TURN:
+                yield connection.rest
             for name in (subject, level_above(subject) + _ABOVE):
                 self._end(name)
             changed = session.subscriptions.pop(subject, None) is not None or changed
@@ -85,7 +88,9 @@ class Filtering(ConnectionPart[MQTTPeer]):
         """Subscribe to what the session has from before."""
         connection = self._connection
         _, session, _ = connection.joined
-        for subject, qos in list(session.subscriptions.items()):
+        for number, (subject, qos) in enumerate(list(session.subscriptions.items()), 1):
+            if not number % _TURN:
+                yield connection.rest
             found = yield from self._add(subject, qos, again=True)
             if connection.closed_reason:
                 return
@@ -260,20 +265,33 @@ class Filtering(ConnectionPart[MQTTPeer]):
             session.await_complete(packet_id, reply, delivery.stream_seq)
             connection.send_packet(packets.answer(packets.PUBREL, packet_id))
 
-    def _send_retained(self, subscription: FilterSubscription, retained: dict[str, RetainedMessage]) -> None:
-        """Send the retained messages that match a new subscription."""
+    def _send_retained(self, subscription: FilterSubscription) -> Flow[None]:
+        """Send the retained messages that match a new subscription, no faster than the client reads."""
+        connection = self._connection
+        sessions, _, _ = connection.joined
+        options = connection.context.options
+        step = options.max_pending // _SHARE // max(options.max_payload, 1)
+        step = max(1, min(step, _MOST_RETAINED))
+        subjects = sessions.retained.matching(subscription.subject)
+        for start in range(0, len(subjects), step):
+            found = yield from sessions.retained.load(subjects[start : start + step])
+            if connection.closed_reason or subscription.closed:
+                return
+            for subject, message in found.items():
+                self._send_one_retained(subscription, subject.encode(), message)
+            yield connection.caught_up
+
+    def _send_one_retained(
+        self, subscription: FilterSubscription, subject: bytes, message: RetainedMessage
+    ) -> None:
         connection = self._connection
         _, session, _ = connection.joined
-        for subject, message in retained.items():
-            raw = subject.encode()
-            if not matches(subscription.subject, subject) or not self._is_for(subscription, raw):
-                continue
-            qos = min(message.qos, subscription.qos)
-            if qos == 2 and connection.block.reject_qos2_publish:
-                continue
-            packet_id = session.track_retained(subscription.sid.decode()) if qos else 0
-            flags = packets.RETAIN | (qos << 1 if packet_id else 0)
-            self._send(raw, message.payload, flags, packet_id)
+        qos = min(message.qos, subscription.qos)
+        if not self._is_for(subscription, subject) or (qos == 2 and connection.block.reject_qos2_publish):
+            return
+        packet_id = session.track_retained(subscription.sid.decode()) if qos else 0
+        flags = packets.RETAIN | (qos << 1 if packet_id else 0)
+        self._send(subject, message.payload, flags, packet_id)
 
     def _send(self, subject: bytes, payload: bytes, flags: int, packet_id: int) -> None:
         lead = packets.publish_lead(to_topic(subject), len(payload), flags, packet_id)

@@ -52,6 +52,7 @@ FAILURE: Final = 0x80  # in a SUBACK
 PINGRESP_PACKET: Final = b"\xd0\x00"
 LARGEST: Final = 268_435_455  # bytes after the fixed header
 LONGEST_STRING: Final = 65_535
+MOST_FILTERS: Final = 1000
 
 _FLAGS = dict.fromkeys((CONNECT, PUBACK, PUBREC, PUBCOMP, PINGREQ, DISCONNECT), 0) | dict.fromkeys(
     (PUBREL, SUBSCRIBE, UNSUBSCRIBE), 2
@@ -274,6 +275,8 @@ def read_filters(kind: int, body: bytes) -> Filters:
         if qos > 2:
             raise broken(f"subscribe QoS value must be 0, 1 or 2, got {qos}")
         filters.append((topic, qos))
+        if len(filters) > MOST_FILTERS:
+            raise broken(f"more than {MOST_FILTERS} topic filters in one packet")
     if not filters:
         name = "subscribe" if kind == SUBSCRIBE else "unsubscribe"
         raise broken(f"{name} protocol must contain at least 1 topic filter")

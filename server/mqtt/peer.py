@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ..accounts import Account
     from ..config.options import MQTTOptions
     from .account_sessions import AccountSessions
+    from .flow import Resume
     from .session import Session
 
 DUPLICATE = "Duplicate Client ID"
@@ -60,6 +61,18 @@ class MQTTPeer(ClientConnection):
         if share and self.mqtt_client:
             info["client_id"] = self.mqtt_client
         return info
+
+    def rest(self, resume: Resume) -> None:
+        """Let others have their turn. A wait of a flow."""
+        self.clock.soon(lambda: resume(None))
+
+    def caught_up(self, resume: Resume) -> None:
+        """Wait until the client has read most of what it was sent. A wait of a flow."""
+        self.flush()
+        if self.closed_reason or self.pending <= self.stall_at:
+            self.rest(resume)
+        else:
+            self.when_writable(lambda: self.rest(resume))
 
     def send_packet(self, packet: bytes) -> None:
         """Queue a packet without a payload, in order with messages."""

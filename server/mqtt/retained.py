@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from ..logging import Logger
 
 _INACTIVE = 300 * SECOND
-_TOGETHER = 64  # messages that are asked for at once
 
 
 class RetainedMessages:
@@ -126,20 +125,20 @@ class RetainedMessages:
         header = records.retained_header(message)
         return self._requests.store(records.RETAINED_PREFIX + subject, header, message.payload)
 
-    def load(self, filters: list[str]) -> Flow[dict[str, RetainedMessage]]:
-        """Return the retained messages whose subjects match any of the filters, by subject."""
-        wanted = {subject: seq for one in filters for subject, seq in self._known.within(one)}
+    def matching(self, subject: str) -> list[str]:
+        """Return the subjects of the retained messages that match a filter's subject."""
+        return [known for known, _ in self._known.within(subject)]
+
+    def load(self, subjects: list[str]) -> Flow[dict[str, RetainedMessage]]:
+        """Return the retained messages of these subjects, as far as there are any now."""
         found: dict[str, RetainedMessage] = {}
-        subjects = list(wanted)
-        for start in range(0, len(subjects), _TOGETHER):
-            asked = subjects[start : start + _TOGETHER]
-            answers = yield together([self._load(subject) for subject in asked])
-            for subject, answer in zip(asked, answers, strict=True):
-                message = self._read(subject, answer)
-                if message is not None:
-                    found[subject] = message
-                elif isinstance(answer, JetStreamAnswerError) and answer.err_code == NO_MESSAGE:
-                    self._known.pop(subject)
+        answers = yield together([self._load(subject) for subject in subjects])
+        for subject, answer in zip(subjects, answers, strict=True):
+            message = self._read(subject, answer)
+            if message is not None:
+                found[subject] = message
+            elif isinstance(answer, JetStreamAnswerError) and answer.err_code == NO_MESSAGE:
+                self._known.pop(subject)
         return found
 
     def _load(self, subject: str) -> Wait:
