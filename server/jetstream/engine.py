@@ -21,6 +21,7 @@ from ...protocol.errors import api_error
 from ...store.configs import Storage
 from ...store.lock import DirectoryLock
 from ..config.options import AccountJetStream
+from ..config.options.jetstream import DEFAULT_MAX_CONSUMERS
 from ..logging import Logger, NullLogger
 from ..task_executor import LoopTaskExecutor, TaskExecutor, WorkerThreads
 from . import clustering
@@ -166,6 +167,7 @@ class JetStream:
             domain=options.domain,
             strict=options.strict,
             duplicates_limit=limits.duplicate_window,
+            default_max_consumers=limits.default_max_consumers or DEFAULT_MAX_CONSUMERS,
             max_ack_pending=limits.max_ack_pending,
             max_request_batch=limits.max_request_batch,
             max_pending=self.options.max_pending,

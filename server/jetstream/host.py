@@ -77,6 +77,7 @@ class JetStreamHost:
     domain: str = ""
     strict: bool = True
     duplicates_limit: int = 0
+    default_max_consumers: int = 0
     max_ack_pending: int = 0
     max_request_batch: int = 0
     max_pending: int = DEFAULT_MAX_PENDING

@@ -14,6 +14,7 @@ from ...protocol.identifier import name_hash
 from ...protocol.lazy_dataclass import dataclass
 from ...protocol.limits import API_LEVEL
 from ..clock import SECOND
+from ..config.options.jetstream import DEFAULT_MAX_CONSUMERS
 from ..slices import Steps, map_in_steps, matching
 from .request import NotForThisServerError, RequestError, asked, page
 from .view import Monitored, head
@@ -143,6 +144,7 @@ def limits(engine: JetStream) -> dict[str, int]:
     """Return the limits of streams and consumers that are set."""
     given = engine.options.jetstream.limits
     found = {
+        "default_max_consumers": given.default_max_consumers or DEFAULT_MAX_CONSUMERS,
         "max_request_batch": given.max_request_batch,
         "max_ack_pending": given.max_ack_pending,
         "max_ha_assets": given.max_ha_assets,

@@ -6,6 +6,7 @@ from ....protocol.lazy_dataclass import dataclass
 from .field import SECOND, option
 
 MIB = 1024 * 1024
+DEFAULT_MAX_CONSUMERS = 1000
 
 
 @dataclass(slots=True)
@@ -24,6 +25,12 @@ class JetStreamLimitOptions:
 
     max_ack_pending: int = option(0, "max_ack_pending", "int", "Largest `max_ack_pending` of a consumer.")
     max_ha_assets: int = option(0, "max_ha_assets", "int", "Replicated streams and consumers on one server.")
+    default_max_consumers: int = option(
+        DEFAULT_MAX_CONSUMERS,
+        "default_max_consumers",
+        "int",
+        "Consumers of a stream where neither it nor its account has a limit; below 0: any number; 0: 1000.",
+    )
     max_request_batch: int = option(0, "max_request_batch", "int", "Largest batch of a pull.")
     duplicate_window: int = option(0, "duplicate_window", "strict_duration", "Largest duplicate window.")
     batch: BatchLimits = option(

@@ -189,7 +189,7 @@ def _check_count(stream: Stream[Consumer]) -> None:
     share = stream.context.limits.required(stream.config.num_replicas)
     most, account_most = stream.config.max_consumers, share.max_consumers
     if most <= 0 or 0 < account_most < most:
-        most = account_most
+        most = account_most if account_most > 0 else stream.host.default_max_consumers
     if 0 < most <= len(stream.consumers.public()):
         raise api_error("JSMaximumConsumersLimitErr")
 

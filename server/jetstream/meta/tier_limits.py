@@ -24,6 +24,7 @@ class TierLimits:
         a stream's bytes count once for each replica; with one they count once.
     max_memory, max_store: bytes.
     max_streams, max_consumers: counts.
+    default_max_consumers: of a stream, where neither it nor the account has a limit.
     """
 
     tier: str = ""
@@ -31,6 +32,7 @@ class TierLimits:
     max_store: int = -1
     max_streams: int = -1
     max_consumers: int = -1
+    default_max_consumers: int = -1
 
     def to_json(self) -> Document:
         """Return the limits as a document for commands."""
@@ -87,6 +89,8 @@ def consumer_limit_error(
             total += 1
             counted += tier_limits.counts(other.replicas(stream))
     most = int(stream.config.get("max_consumers") or 0)
+    if most <= 0 and tier_limits.max_consumers <= 0:
+        most = tier_limits.default_max_consumers
     if 0 < most <= total or 0 < tier_limits.max_consumers <= counted:
         return api_error("JSMaximumConsumersLimitErr")
     return None

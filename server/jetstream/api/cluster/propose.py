@@ -113,7 +113,8 @@ def tier_limits(account: JetStreamAccount, replicas: int) -> TierLimits:
     """Return the account's limits for streams with so many replicas. Raises ApiError 10120."""
     limits = account.limits.required(replicas)
     tier = "" if account.limits.flat else f"R{max(1, replicas)}"
-    return TierLimits(tier, limits.max_memory, limits.max_store, limits.max_streams, limits.max_consumers)
+    counts = limits.max_streams, limits.max_consumers, account.host.default_max_consumers
+    return TierLimits(tier, limits.max_memory, limits.max_store, *counts)
 
 
 class ServedWait:
