@@ -39,3 +39,24 @@ def test_many_sources_are_copied(server: ServerProcess, js: JetStream, callbacks
     assert state["subjects"] == {
         f"o{number}.{at}": EACH // 10 for number in range(SOURCES) for at in range(10)
     }
+
+
+def test_a_long_stream_is_copied_and_pushed(
+    server: ServerProcess, js: JetStream, callbacks: Callbacks
+) -> None:
+    """Runs of messages are copied at once, and limits remove as many; a client hears them, too."""
+    count = 20_000
+    js.create("long", subjects=["long.*"])
+    for start in range(0, count, 1000):
+        body = "x" * 500
+        js.wire.send("".join(f"PUB long.{at % 700} 500\r\n{body}\r\n" for at in range(start, start + 1000)))
+        js.wire.sync()
+    js.wire.sub("to", "push")
+    with callbacks.bounded(server):
+        js.create("mirror", mirror={"name": "long"})
+        js.create("short", sources=[{"name": "long"}], max_msgs=100, max_msgs_per_subject=3)
+        js.consumer("long", "C", deliver_subject="to", ack_policy="none")
+        eventually(lambda: js.state("mirror")["messages"] == count, seconds=60)
+        eventually(lambda: js.state("short")["last_seq"] == count, seconds=60)
+        assert len(js.wire.msgs(count)) == count
+    assert js.state("short")["messages"] == 100
