@@ -1446,11 +1446,17 @@ def frame_deliveries(
         free(run)
 
 
-# CRC-32 as zlib computes it, eight bytes at a time.
-cdef uint32_t _crc_table[8][256]
+# CRC-32 as zlib computes it: eight bytes at a time, and long data as four interleaved chains of such steps, which
+# a processor works on at the same time.
+cdef enum:
+    _CHAINS = 4
+    _BLOCK = 32  # bytes: a word of each chain
+
+cdef uint32_t _crc_table[8][256]  # of a byte, and so many zeros after it
+cdef uint32_t _chain_table[8][256]  # the same with the words of the other chains, as zeros
 
 
-cdef void _fill_crc_table() noexcept:
+cdef void _fill_crc_tables() noexcept:
     cdef uint32_t value
     cdef int row, place, bit
     for place in range(256):
@@ -1462,29 +1468,64 @@ cdef void _fill_crc_table() noexcept:
         for row in range(1, 8):
             value = _crc_table[row - 1][place]
             _crc_table[row][place] = (value >> 8) ^ _crc_table[0][value & 0xFF]
+    for place in range(256):
+        for row in range(8):
+            value = _crc_table[row][place]
+            for bit in range(_BLOCK - 8):
+                value = (value >> 8) ^ _crc_table[0][value & 0xFF]
+            _chain_table[row][place] = value
 
 
-_fill_crc_table()
+_fill_crc_tables()
+
+
+cdef inline uint64_t _word(const uint8_t* at) noexcept nogil:
+    """Read eight bytes in little-endian order; compilers make one instruction of it."""
+    return (
+        at[0]
+        | (<uint64_t> at[1] << 8)
+        | (<uint64_t> at[2] << 16)
+        | (<uint64_t> at[3] << 24)
+        | (<uint64_t> at[4] << 32)
+        | (<uint64_t> at[5] << 40)
+        | (<uint64_t> at[6] << 48)
+        | (<uint64_t> at[7] << 56)
+    )
+
+
+cdef inline uint32_t _step(uint32_t (*table)[256], uint64_t word) noexcept nogil:
+    return (
+        table[7][word & 0xFF]
+        ^ table[6][(word >> 8) & 0xFF]
+        ^ table[5][(word >> 16) & 0xFF]
+        ^ table[4][(word >> 24) & 0xFF]
+        ^ table[3][(word >> 32) & 0xFF]
+        ^ table[2][(word >> 40) & 0xFF]
+        ^ table[1][(word >> 48) & 0xFF]
+        ^ table[0][word >> 56]
+    )
 
 
 cdef uint32_t _crc32(const uint8_t* data, Py_ssize_t size, uint32_t crc) noexcept nogil:
-    cdef uint32_t low, high
+    cdef uint32_t one, two, three, four
     crc = ~crc
+    if size >= 2 * _BLOCK:
+        one, two, three, four = crc, 0, 0, 0
+        while size >= 2 * _BLOCK:
+            one = _step(_chain_table, _word(data) ^ one)
+            two = _step(_chain_table, _word(data + 8) ^ two)
+            three = _step(_chain_table, _word(data + 16) ^ three)
+            four = _step(_chain_table, _word(data + 24) ^ four)
+            data += _BLOCK
+            size -= _BLOCK
+        crc = _step(_crc_table, _word(data) ^ one)
+        crc = _step(_crc_table, _word(data + 8) ^ two ^ crc)
+        crc = _step(_crc_table, _word(data + 16) ^ three ^ crc)
+        crc = _step(_crc_table, _word(data + 24) ^ four ^ crc)
+        data += _BLOCK
+        size -= _BLOCK
     while size >= 8:
-        low = crc ^ (
-            data[0] | (<uint32_t> data[1] << 8) | (<uint32_t> data[2] << 16) | (<uint32_t> data[3] << 24)
-        )
-        high = data[4] | (<uint32_t> data[5] << 8) | (<uint32_t> data[6] << 16) | (<uint32_t> data[7] << 24)
-        crc = (
-            _crc_table[7][low & 0xFF]
-            ^ _crc_table[6][(low >> 8) & 0xFF]
-            ^ _crc_table[5][(low >> 16) & 0xFF]
-            ^ _crc_table[4][low >> 24]
-            ^ _crc_table[3][high & 0xFF]
-            ^ _crc_table[2][(high >> 8) & 0xFF]
-            ^ _crc_table[1][(high >> 16) & 0xFF]
-            ^ _crc_table[0][high >> 24]
-        )
+        crc = _step(_crc_table, _word(data) ^ crc)
         data += 8
         size -= 8
     while size > 0:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from array import array
+from random import Random
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import pytest
 from hypothesis import given
@@ -143,6 +145,13 @@ def test_columns_must_have_an_entry_for_each_message(function: Any, seqs: array[
         return  # only a compiled function reads what a column has in memory
     with pytest.raises((ValueError, TypeError)):
         function([("a", b"", b""), ("b", b"", b"")], seqs, array("q", [5, 5]), 0, 0)
+
+
+@given(st.integers(0, 300) | st.integers(0, 1 << 17), st.integers(0, (1 << 32) - 1), st.randoms())
+def test_checksums_are_those_of_zlib(size: int, seed: int, rng: Random) -> None:
+    one = [("", b"", rng.randbytes(size))], array("Q", [1]), array("q", [2])
+    ((record,), *_) = _native.encode_messages(*one, seed, 0)
+    assert int.from_bytes(record[:4], "little") == crc32(record[4:], seed)
 
 
 @given(columns())
