@@ -135,6 +135,8 @@ class Server:
             await self.stop()
             raise
         self.log.info(f"Listening for client connections on {options.host}:{self.port}")
+        if options.proxy_protocol:
+            self.log.info("PROXY protocol enabled for client connections")
         self._ready.add_done_callback(self._log_ready)
 
     def _log_ready(self, ready: asyncio.Task[None]) -> None:

@@ -45,7 +45,10 @@ class ClientHandshake(ConnectionPart["ClientPeer"]):
         context = connection.context
         if context.authenticator_of(connection).uses_nkeys:
             self._nonce = new_nonce(context.random_bytes)
-        self.send_info()
+        if context.options.proxy_protocol and connection.client_type == "nats":
+            self.send_info(client_ip="")  # it may be that of a proxy
+        else:
+            self.send_info()
         self._ask()
 
     def _ask(self) -> None:

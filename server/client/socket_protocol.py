@@ -8,16 +8,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..clock import SECOND
 from ..connection import SocketProtocol
 from ..connection.handshake_rate import THROTTLED
 from ..connection.socket_protocol import TLS_FAILED
 
 if TYPE_CHECKING:
+    from ..clock import Timer
     from ..connection import Connection, ConnectionTransport
     from ..connection.handshake_rate import HandshakeRate
     from ..connection.socket_protocol import Sockets
     from .clients import Clients
     from .connection import ClientConnection
+    from .proxy_header import ProxyHeader
+
+_HEADER_TIME = 5 * SECOND
 
 
 class ClientProtocol(SocketProtocol):
@@ -29,9 +34,54 @@ class ClientProtocol(SocketProtocol):
         self._handshakes = handshakes
         self._greeted = False
         self._counted = False  # among the handshakes that begin
+        self._header: ProxyHeader | None = None
+        self._header_timer: Timer | None = None
+        if clients.options.proxy_protocol:
+            from .proxy_header import ProxyHeader
+
+            self._header = ProxyHeader()
 
     def _make(self, wire: ConnectionTransport, peer: tuple[str, int]) -> ClientConnection:
         return self._clients.accept(wire, peer)
+
+    def _unwrap(self, connection: Connection, header: ProxyHeader, data: bytes) -> bytes:
+        """Read the header of a proxy, which stands before TLS. Return what came after it."""
+        from .proxy_header import ProxyHeaderError
+
+        try:
+            found = header.feed(data)
+        except ProxyHeaderError as error:
+            self._bad_header(str(error))
+            return b""
+        if found is None:
+            if self._header_timer is None:
+                late = "it is not complete in time"
+                self._header_timer = self._clients.clock.call_later(
+                    _HEADER_TIME, lambda: self._bad_header(late)
+                )
+            return b""
+        self._header = None
+        self._stop_header_timer()
+        if found.peer is not None:
+            connection.peer = found.peer
+        return found.rest
+
+    def _bad_header(self, why: str) -> None:
+        self._header_timer = None
+        connection = self.connection
+        if connection is not None and self._header is not None:
+            self._clients.log.warning(f"{connection} - Error reading PROXY protocol header: {why}")
+            connection.close("Protocol Violation")
+
+    def _stop_header_timer(self) -> None:
+        if self._header_timer is not None:
+            self._header_timer.cancel()
+            self._header_timer = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End the connection, whose socket is gone."""
+        self._stop_header_timer()
+        super().connection_lost(exc)
 
     def _begin(self, connection: Connection) -> None:
         """Greet the client, unless TLS must come first.
@@ -39,7 +89,7 @@ class ClientProtocol(SocketProtocol):
         If `handshake_first` is a time, the client is greeted in the clear when it has not begun TLS by then.
         """
         tls = self._clients.options.tls
-        self._undecided = tls is not None
+        self._undecided = tls is not None or self._header is not None
         if tls is not None and tls.handshake_first:
             if tls.handshake_first is True and not self._may_shake_hands(connection):
                 return
@@ -74,9 +124,15 @@ class ClientProtocol(SocketProtocol):
     def _decide(self, connection: Connection, data: bytes) -> bytes:
         from ..connection.secure import FIRST_BYTE, SecureWire
 
-        self._undecided = False
+        if self._header is not None:
+            data = self._unwrap(connection, self._header, data)
         options = self._clients.options
-        assert options.tls is not None
+        if options.tls is None:
+            self._undecided = self._header is not None
+            return data
+        if not data:
+            return data
+        self._undecided = False
         if data[0] != FIRST_BYTE:
             if options.allow_non_tls and self._greeted:
                 self._stop_timer()

@@ -51,11 +51,6 @@ UNSUPPORTED: tuple[UnsupportedOption, ...] = (
     UnsupportedOption("authorization.users.*.proxy_required", "refuse", _NO_PROXY),
     UnsupportedOption("accounts.*.users.*.proxy_required", "refuse", _NO_PROXY),
     UnsupportedOption("leafnodes.authorization.proxy_required", "refuse", _NO_PROXY),
-    UnsupportedOption(
-        "proxy_protocol",
-        "refuse",
-        "the PROXY protocol is not served yet, and its header would break connections",
-    ),
     UnsupportedOption("proxies", "warn", "trusted proxies are not served yet"),
     UnsupportedOption("jetstream.key", "refuse", _NO_CRYPT),
     UnsupportedOption("jetstream.prev_key", "refuse", _NO_CRYPT),
