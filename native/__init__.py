@@ -26,6 +26,7 @@ from .deliveries import deliver_publishes
 from .framing import frame_deliveries
 from .gets import head_answers, read_gets
 from .ingest import take_publishes
+from .masks import mask_bytes, take_frames
 from .matching import match_names
 from .publishes import scan_publishes
 from .records import decode_message, decode_messages, encode_messages, keep_messages
@@ -45,11 +46,13 @@ __all__ = [
     "frame_replies",
     "head_answers",
     "keep_messages",
+    "mask_bytes",
     "match_names",
     "read_gets",
     "scan_acks",
     "scan_publishes",
     "take_copies",
+    "take_frames",
     "take_publishes",
 ]
 
@@ -68,11 +71,13 @@ if not TYPE_CHECKING and os.environ.get("PYJS_PURE", "") in {"", "0"}:
             frame_replies,
             head_answers,
             keep_messages,
+            mask_bytes,
             match_names,
             read_gets,
             scan_acks,
             scan_publishes,
             take_copies,
+            take_frames,
             take_publishes,
         )
     except ModuleNotFoundError:  # no compiler when it was installed

@@ -8,6 +8,7 @@ plain ones; a wrong type raises TypeError. Everything here runs under the GIL an
 from array import array as _array
 
 from cpython cimport array
+from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_GET_SIZE
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.dict cimport PyDict_GetItem
 from cpython.object cimport PyObject
@@ -1725,3 +1726,83 @@ def keep_messages(
         size += PyBytes_GET_SIZE(header) + PyBytes_GET_SIZE(body)
         row += 1
     return size
+
+
+# --- WebSocket frames
+
+cdef inline void _mask(char* to, const char* data, Py_ssize_t size, uint32_t key) noexcept nogil:
+    """Copy with the mask over it; the key is as it lies in memory."""
+    cdef uint64_t twice = (<uint64_t> key << 32) | key, word
+    cdef Py_ssize_t place = 0
+    while size - place >= 8:
+        memcpy(&word, data + place, 8)
+        word ^= twice
+        memcpy(to + place, &word, 8)
+        place += 8
+    while place < size:
+        to[place] = data[place] ^ (<const char*> &key)[place & 3]
+        place += 1
+
+
+def mask_bytes(bytes data not None, bytes key not None):
+    cdef Py_ssize_t size = PyBytes_GET_SIZE(data)
+    cdef bytes made
+    cdef uint32_t mask
+    if PyBytes_GET_SIZE(key) != 4:
+        raise ValueError(f"a mask has 4 bytes, not {len(key)}")
+    memcpy(&mask, PyBytes_AS_STRING(key), 4)
+    made = PyBytes_FromStringAndSize(NULL, size)
+    _mask(PyBytes_AS_STRING(made), PyBytes_AS_STRING(data), size, mask)
+    return made
+
+
+cdef Py_ssize_t _body(const uint8_t* at, Py_ssize_t left, bint masked, uint64_t* size) noexcept nogil:
+    """Where the payload begins of a whole message of one frame, 0 if that is not what lies here. Sets its size."""
+    cdef Py_ssize_t start = 2, place
+    cdef uint64_t found, shorter
+    if left < 2 or (at[0] != 0x81 and at[0] != 0x82) or (at[1] >> 7) != masked:
+        return 0
+    found = at[1] & 0x7F
+    if found >= 126:
+        shorter = 126 if found == 126 else 1 << 16
+        start = 4 if found == 126 else 10
+        if left < start:
+            return 0
+        found = 0
+        for place in range(2, start):
+            found = (found << 8) | at[place]
+        if found < shorter:
+            return 0
+    if masked:
+        start += 4
+    if left < start or found > <uint64_t> (left - start):
+        return 0
+    size[0] = found
+    return start
+
+
+def take_frames(bytearray data not None, Py_ssize_t most, bint masked):
+    cdef const uint8_t* base = <const uint8_t*> PyByteArray_AS_STRING(data)
+    cdef Py_ssize_t end = PyByteArray_GET_SIZE(data), stop = 0, total = 0, pos = 0, body
+    cdef uint64_t size = 0
+    cdef uint32_t key
+    cdef bytes made
+    cdef char* to
+    while stop < most:
+        body = _body(base + stop, end - stop, masked, &size)
+        if not body:
+            break
+        stop += body + <Py_ssize_t> size
+        total += <Py_ssize_t> size
+    made = PyBytes_FromStringAndSize(NULL, total)
+    to = PyBytes_AS_STRING(made)
+    while pos < stop:
+        body = _body(base + pos, end - pos, masked, &size)
+        if masked:
+            memcpy(&key, base + pos + body - 4, 4)
+            _mask(to, <const char*> base + pos + body, <Py_ssize_t> size, key)
+        else:
+            memcpy(to, base + pos + body, size)
+        to += size
+        pos += body + <Py_ssize_t> size
+    return stop, made

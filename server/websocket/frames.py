@@ -9,8 +9,9 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from wsproto.frame_protocol import CloseReason, FrameDecoder, ParseFailed, RsvBits, XorMaskerSimple
+from wsproto.frame_protocol import CloseReason, FrameDecoder, ParseFailed, RsvBits
 
+from ...native import mask_bytes, take_frames
 from .deflate import Inflater, deflate
 from .errors import INVALID_TEXT, WebSocketError
 
@@ -24,6 +25,7 @@ _MASKED = 0x80
 _NO_STATUS = 1005
 _MOST_TEXT = 123  # bytes of the text of a close frame
 _WORTH = 64  # what is not longer is not compressed
+_TOGETHER = 1 << 16  # bytes of frames that are taken in one pass
 _RESERVED = frozenset({1004, _NO_STATUS, 1006, 1015})
 
 
@@ -53,10 +55,13 @@ class _Compression:
 class FrameReader:
     """Takes what the socket brings, and returns what the frames carry.
 
+    Whole messages of one frame are taken together, in one compiled pass; any other frame is decoded by
+    itself.
+
     drained: whether more bytes are needed before `next` returns anything.
     """
 
-    __slots__ = ("_compressed", "_decoder", "_in_message", "_inflater", "_inflating", "drained")
+    __slots__ = ("_compressed", "_decoder", "_in_message", "_inflater", "_inflating", "_masked", "drained")
 
     def __init__(self, *, masked: bool, most_inflated: int = 0) -> None:
         """`masked`: whether the peer must mask its frames, or else must not.
@@ -64,6 +69,7 @@ class FrameReader:
         most_inflated: bytes that a compressed message may become; 0 without compression.
         """
         extensions: Any = [_Compression()] if most_inflated else []
+        self._masked = masked
         self._decoder = FrameDecoder(not masked, extensions)
         self._inflater = Inflater(most_inflated)
         self._inflating = False
@@ -91,6 +97,12 @@ class FrameReader:
     def _read(self) -> bytes | Control | None:
         decoder = self._decoder
         if decoder.header is None:
+            if not self._in_message:
+                received = decoder.buffer.buffer  # nothing of it is used between two frames
+                taken, payloads = take_frames(received, _TOGETHER, self._masked)
+                if taken:
+                    del received[:taken]
+                    return payloads
             if not decoder.parse_header():
                 self.drained = True
                 return None
@@ -161,7 +173,7 @@ class FrameWriter:
         if mask is None:
             return header + payload
         key = mask(4)
-        return header + key + bytes(XorMaskerSimple(key).process(bytearray(payload)))
+        return header + key + mask_bytes(payload, key)
 
 
 def close_payload(status: int, text: str) -> bytes:

@@ -79,6 +79,18 @@ def test_fragments() -> None:
     assert read(reader, sent + frame(BINARY, b"d")) == [b"a", b"b", b"c", b"d"]
 
 
+def test_a_whole_message_may_not_begin_within_another() -> None:
+    reader = FrameReader(masked=True)
+    with pytest.raises(WebSocketError, match="new message started"):
+        read(reader, frame(BINARY, b"a") + frame(BINARY, b"b", final=False) + frame(BINARY, b"c"))
+
+
+def test_messages_that_came_together_are_one_piece() -> None:
+    reader = FrameReader(masked=True)
+    sent = frame(BINARY, b"a") + frame(BINARY, b"") + frame(BINARY, b"b") + frame(PING, b"p")
+    assert read(reader, sent + frame(BINARY, b"c")) == [b"ab", Control(PING, b"p"), b"c"]
+
+
 def test_a_long_text_of_a_close_frame_is_cut() -> None:
     assert close_payload(1000, "é" * 100)[2:].decode() == "é" * 60 + "..."
 
