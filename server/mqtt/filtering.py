@@ -272,7 +272,7 @@ class Filtering(ConnectionPart[MQTTPeer]):
         options = connection.context.options
         step = options.max_pending // _SHARE // max(options.max_payload, 1)
         step = max(1, min(step, _MOST_RETAINED))
-        subjects = sessions.retained.matching(subscription.subject)
+        subjects = yield from sessions.retained.matching(subscription.subject, connection.rest)
         for start in range(0, len(subjects), step):
             found = yield from sessions.retained.load(subjects[start : start + step])
             if connection.closed_reason or subscription.closed:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from ...protocol import gojson
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from ..logging import Logger
 
 _INACTIVE = 300 * SECOND
+_PIECE = 4096  # subjects that are looked at in one turn
+_TRIES = 100
 
 
 class RetainedMessages:
@@ -125,9 +128,22 @@ class RetainedMessages:
         header = records.retained_header(message)
         return self._requests.store(records.RETAINED_PREFIX + subject, header, message.payload)
 
-    def matching(self, subject: str) -> list[str]:
-        """Return the subjects of the retained messages that match a filter's subject."""
-        return [known for known, _ in self._known.within(subject)]
+    def matching(self, subject: str, rest: Wait) -> Flow[list[str]]:
+        """Return the subjects of the retained messages that match a filter's subject.
+
+        rest: lets others have their turn. What comes and goes meanwhile may or may not be among them.
+        """
+        found: dict[str, None] = {}
+        for _ in range(_TRIES):
+            one_by_one = self._known.within(subject)
+            try:
+                while piece := [known for known, _ in islice(one_by_one, _PIECE)]:
+                    found.update(dict.fromkeys(piece))
+                    yield rest
+                break
+            except RuntimeError:
+                pass  # the tree has changed under way
+        return list(found)
 
     def load(self, subjects: list[str]) -> Flow[dict[str, RetainedMessage]]:
         """Return the retained messages of these subjects, as far as there are any now."""

@@ -224,3 +224,65 @@ def test_monitoring(serve: Serve) -> None:
         assert document(server, "/connz?mqtt_client=you")["connections"] == []
         client.send(packet(mqtt.DISCONNECT))
         eventually(lambda: document(server, "/connz?state=closed&mqtt_client=me")["connections"] != [])
+
+
+SHARED = """
+accounts {
+  A {
+    jetstream: enabled, users: [ { user: ann, password: pwd } ], mappings: { "old.*": "new.$1", "lost.>": [] }
+    exports: [ { stream: "news.>" }, { service: "help" } ]
+  }
+  B {
+    jetstream: enabled, users: [ { user: ben, password: pwd } ]
+    imports: [
+      { stream: { account: A, subject: "news.>" }, prefix: "from" }
+      { service: { account: A, subject: help } }
+    ]
+  }
+}
+"""
+
+
+def test_imports(serve: Serve) -> None:
+    server = serve(config(more=SHARED))
+    port = server.ports["mqtt"]
+    ann = MQTTClient.joined(port, user="ann", password="pwd")
+    with ann, MQTTClient.joined(port, user="ben", password="pwd") as ben:
+        assert ben.subscribe(("from/#", 0)) == [0]
+        ann.publish("news/today", b"x", 1)
+        assert ben.message() == Publish("from/news/today", b"x")
+        with server.connect(user="ann", **{"pass": "pwd"}) as nats:
+            nats.sub("help", "1")
+            nats.sync()
+            ben.publish("help", b"me")
+            assert nats.msg().body == b"me"
+
+
+def test_mappings(serve: Serve) -> None:
+    server = serve(config(more=SHARED))
+    with MQTTClient.joined(server.ports["mqtt"], user="ann", password="pwd") as ann:
+        assert ann.subscribe(("old/#", 2), ("new/#", 2)) == [2, 2]
+        for qos in (0, 1, 2):
+            ann.send(publish("old/x", b"%d" % qos, qos, qos + 1))
+            if qos == 2:
+                while ann.read().kind != mqtt.PUBREC:
+                    pass
+                ann.send(mqtt.answer(mqtt.PUBREL, 3))
+        found: set[tuple[str, bytes]] = set()
+        while len(found) < 1:
+            one = ann.read()
+            if one.kind == mqtt.PUBLISH and one.flags >> 1 & 3 == 2:
+                ann.unread.append(one)
+                found.add(ann.message()[:2])
+        assert found == {("new/x", b"2")}
+
+
+def test_imports_with_qos(serve: Serve, implementation: str) -> None:
+    port = serve(config(more=SHARED)).ports["mqtt"]
+    ann = MQTTClient.joined(port, user="ann", password="pwd")
+    with ann, MQTTClient.joined(port, user="ben", password="pwd") as ben:
+        assert ben.subscribe(("from/#", 1)) == [1]
+        ann.publish("news/today", b"kept", 1)
+        ann.publish("news/today", b"live", 0)
+        found = ben.message()
+        assert found == Publish("from/news/today", b"kept" if implementation == "pyjs" else b"live")
