@@ -94,6 +94,8 @@ def add_sequences(
     start: int,
     seqs: array[int],
     numbers: array[int],
+    make: Callable[[], Any],
+    names: list[str] | None,
 ) -> int: ...
 def frame_deliveries(
     messages: Sequence[tuple[int, str, bytes, bytes, int]],

@@ -959,10 +959,12 @@ def add_sequences(
     Py_ssize_t start,
     array.array seqs not None,
     array.array numbers not None,
+    make not None,
+    list names,
 ):
     cdef Py_ssize_t place = start, count = len(messages), size, taken = len(numbers)
     cdef PyObject* found
-    cdef object number, sequences
+    cdef object number, sequences, single
     cdef list chunks
     cdef array.array chunk
     cdef tuple message
@@ -975,11 +977,23 @@ def add_sequences(
         message = messages[place]
         found = PyDict_GetItem(ids, message[0])
         if found == NULL:
-            break
+            if names is None:
+                break
+            number = len(names)
+            ids[message[0]] = number
+            names.append(message[0])
+            columns.append(seqs.data.as_ulonglongs[place])
+            numbers.data.as_uints[taken] = number
+            taken += 1
+            place += 1
+            continue
         number = <object> found
         sequences = columns[number]
         if isinstance(sequences, int):
-            break
+            single = sequences
+            sequences = make()
+            sequences.append(single)
+            columns[number] = sequences
         chunks = sequences.chunks
         chunk = chunks[len(chunks) - 1]
         size = len(chunk)

@@ -27,7 +27,8 @@ class Sequences:
         self.chunks: list[array[int]] = [array("Q")]
         self._head = 0  # members of the first chunk that have been removed
         self.count = 0
-        self.extend(values)
+        if values:
+            self.extend(values)
 
     def __len__(self) -> int:
         return self.count

@@ -87,8 +87,9 @@ class SubjectIndex:
         """Add messages (subject, header, body), with these sequences. Return the subjects' ids."""
         numbers = array("I")
         start, count = 0, len(messages)
+        new = Sequences, None if self._views or self._free else self.names
         while start < count:
-            stop = add_sequences(self.ids, self._by_number, messages, start, seqs, numbers)
+            stop = add_sequences(self.ids, self._by_number, messages, start, seqs, numbers, *new)
             self.live.extend(seqs[start:stop])
             for place in range(start, stop) if self._views else ():
                 for view in self._groups[numbers[place]]:

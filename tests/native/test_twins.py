@@ -162,26 +162,34 @@ def test_messages_are_kept_as_by_the_plain_function(arguments: tuple[Any, ...]) 
     assert compiled == plain
 
 
-def added(function: Any, subjects: str, start: int, lengths: list[int]) -> Any:
-    """Add a message for each letter, to subjects that have as many sequences; "d" has one, "e" is new."""
+def added(function: Any, subjects: str, start: int, lengths: list[int], more: bool) -> Any:
+    """Add a message for each letter, to subjects that have as many sequences; "d" has one, others are new.
+
+    more: whether new subjects are added.
+    """
     columns: list[Any] = [Sequences(range(1, length + 1)) for length in lengths] + [1]
     ids = {"a": 0, "b": 1, "c": 2, "d": 3}
-    numbers = array("I", [9])
+    numbers, names = array("I", [9]), ["a", "b", "c", "d"]
     seqs = array("Q", range(20_000, 20_000 + 3 * len(subjects), 3))
-    stop = function(ids, columns, [(letter, b"", b"") for letter in subjects], start, seqs, numbers)
-    return stop, numbers, [(list(one), one.count) for one in columns[:3]], columns[3], ids
+    rest = start, seqs, numbers, Sequences, names if more else None
+    stop = function(ids, columns, [(letter, b"", b"") for letter in subjects], *rest)
+    found = [one if isinstance(one, int) else (list(one), one.count) for one in columns]
+    return stop, numbers, found, ids, names
 
 
 @given(
-    st.text("aaabbbcccde", max_size=8),
+    st.text("aaabbbcccdef", max_size=8),
     st.integers(0, 2),
     st.lists(st.sampled_from([0, 5, 8191, 8192]), min_size=3, max_size=3),
+    st.booleans(),
 )
-def test_sequences_are_added_as_by_the_plain_function(subjects: str, start: int, lengths: list[int]) -> None:
+def test_sequences_are_added_as_by_the_plain_function(
+    subjects: str, start: int, lengths: list[int], more: bool
+) -> None:
     start = min(start, len(subjects))
-    plain = added(sequences.add_sequences, subjects, start, lengths)
-    assert added(_native.add_sequences, subjects, start, lengths) == plain
-    assert plain[0] == len(subjects) or plain[0] == start or subjects[plain[0]] in "de"
+    plain = added(sequences.add_sequences, subjects, start, lengths, more)
+    assert added(_native.add_sequences, subjects, start, lengths, more) == plain
+    assert plain[0] == len(subjects) or (not more and subjects[plain[0]] in "ef")
 
 
 # --- answers
