@@ -53,6 +53,7 @@ PINGRESP_PACKET: Final = b"\xd0\x00"
 LARGEST: Final = 268_435_455  # bytes after the fixed header
 LONGEST_STRING: Final = 65_535
 MOST_FILTERS: Final = 1000
+_SHOWN = 64  # bytes or letters of a stranger's field that the log shows
 
 _FLAGS = dict.fromkeys((CONNECT, PUBACK, PUBREC, PUBCOMP, PINGREQ, DISCONNECT), 0) | dict.fromkeys(
     (PUBREL, SUBSCRIBE, UNSUBSCRIBE), 2
@@ -149,9 +150,9 @@ class _Fields:
         try:
             found = raw.decode()
         except UnicodeDecodeError:
-            raise broken(f"invalid utf8 for {name} {raw!r}") from None
+            raise broken(f"invalid utf8 for {name} {raw[:_SHOWN]!r}") from None
         if "\0" in found:
-            raise broken(f"invalid null character in {name} {found!r}")
+            raise broken(f"invalid null character in {name} {found[:_SHOWN]!r}")
         return found
 
     def rest(self) -> bytes:
@@ -175,7 +176,7 @@ def read_connect(body: bytes) -> Connect:
     if protocol == b"MQIsdp":
         raise broken('older protocol "MQIsdp" not supported')
     if protocol != b"MQTT":
-        raise broken(f'expected connect packet with protocol name "MQTT", got {protocol[:32]!r}')
+        raise broken(f'expected connect packet with protocol name "MQTT", got {protocol[:_SHOWN]!r}')
     level = fields.byte("protocol level")
     if level != 4:
         raise RefusedConnectError(BAD_VERSION, f"unacceptable protocol version of {level}")
@@ -213,10 +214,10 @@ def _client_id(fields: _Fields, *, clean: bool) -> str:
     try:
         found = raw.decode()
     except UnicodeDecodeError:
-        raise RefusedConnectError(BAD_IDENTIFIER, f"invalid utf8 for client ID {raw!r}") from None
+        raise RefusedConnectError(BAD_IDENTIFIER, f"invalid utf8 for client ID {raw[:_SHOWN]!r}") from None
     # It becomes a token of a subject.
     if any(character in "\0.*> \t\r\n\f" for character in found):
-        raise RefusedConnectError(BAD_IDENTIFIER, f"invalid character in client ID {found!r}")
+        raise RefusedConnectError(BAD_IDENTIFIER, f"invalid character in client ID {found[:_SHOWN]!r}")
     return found
 
 
