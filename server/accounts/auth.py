@@ -19,6 +19,7 @@ from ..slices import Steps, at_once
 from .certificate_users import CertificateUsers, TLSFacts
 from .passwords import BCRYPT, check_for
 from .permissions import Permissions
+from .proxies import REQUIRED
 from .registry import GLOBAL
 from .users import User
 
@@ -62,6 +63,7 @@ class LoginDetails(NamedTuple):
     kind, type: as client info shows them ("Client" and "nats").
     secure: None without TLS.
     maps: whether the listener takes the user from the certificate (`verify_and_map`).
+    proxied: whether it comes through a trusted proxy.
     """
 
     id: int = 0
@@ -74,6 +76,7 @@ class LoginDetails(NamedTuple):
     mqtt_id: str = ""
     secure: TLSFacts | None = None
     maps: bool = False
+    proxied: bool = False
 
 
 NO_DETAILS = LoginDetails()
@@ -167,9 +170,17 @@ class Authenticator:
         if authorization.user:
             permissions = None if defaults is None else Permissions(defaults)
             self._single = User(
-                everyone, name=authorization.user, password=authorization.password, permissions=permissions
+                everyone,
+                name=authorization.user,
+                password=authorization.password,
+                permissions=permissions,
+                proxy_required=authorization.proxy_required,
             )
-        self._anyone = User(everyone, permissions=None if defaults is None else Permissions(defaults))
+        self._anyone = User(
+            everyone,
+            permissions=None if defaults is None else Permissions(defaults),
+            proxy_required=authorization.proxy_required and bool(self._token),
+        )
         self._no_auth_user = self.find(options.no_auth_user) if options.no_auth_user else None
         if _is_system_only(options, registry):
             self._no_auth_user = self._anyone
@@ -210,9 +221,12 @@ class Authenticator:
         if not self.required:
             return AuthResult(self._anyone)
         if details.maps and self._users and not (given.nkey and self._nkeys):
-            return self._by_certificate(given, connection_type, details)
-        result = self._identify(given, nonce)
+            result = self._by_certificate(given, connection_type, details)
+        else:
+            result = self._identify(given, nonce)
         user = result.user
+        if user is not None and user.proxy_required and not details.proxied:
+            return AuthResult(None, why=REQUIRED)
         if (
             user is not None
             and user.connection_types is not None
@@ -265,6 +279,7 @@ class Authenticator:
             nkey=entry.nkey,
             permissions=None if wanted is None else Permissions(wanted),
             connection_types=entry.allowed_connection_types,
+            proxy_required=entry.proxy_required,
         )
         if entry.nkey:
             self._nkeys[entry.nkey] = user

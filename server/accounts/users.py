@@ -63,6 +63,7 @@ class User:
     connection_types: the types of connection that the user may make; None means any.
     subscriptions: the user's own limit of subscriptions; -1 is unlimited.
     payload: the user's own limit of a message's size in bytes; -1 is unlimited.
+    proxy_required: the user may only come through a trusted proxy.
     session: set if the user logged in by a token.
     """
 
@@ -75,6 +76,7 @@ class User:
     connection_types: frozenset[str] | None = None
     subscriptions: int = -1
     payload: int = -1
+    proxy_required: bool = False
     session: LoginSession | None = None
 
     @property

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from ...keys import ConnectInfo, Refusal, assigned_deadline
+from ...keys import ConnectInfo, Reason, Refusal, assigned_deadline
 from ..accounts.auth import NO_DETAILS, STANDARD, AuthResult, ClientCredentials, LoginDetails
 from ..accounts.permissions import without_publish
+from ..accounts.proxies import REQUIRED
 from ..accounts.registry import GLOBAL
 from ..accounts.token_permissions import limit, permissions
 from ..accounts.users import User
@@ -98,6 +99,9 @@ class CalloutAuthenticator:
         def ask(decided: Decided) -> None:
             self._ask(login, decided)
 
+        named = self._inner.find(given.nkey or given.user)
+        if named is not None and named.proxy_required and not details.proxied:
+            return AuthResult(None, why=REQUIRED)
         if user is None:
             # One of the service itself with a wrong password: it can hardly be asked about itself.
             return result if given.claimed in self._exempt else AuthResult(None, lookup=ask, timed=True)
@@ -155,10 +159,14 @@ class CalloutAuthenticator:
             return AuthResult(None, why=why, refused_by=asked)
         now = self._clock.now()
         zone = datetime.fromtimestamp(now // SECOND, UTC).astimezone().tzinfo or UTC
-        info = ConnectInfo(b"", "", kind=login.connection_type, host=login.host, zone=zone)
+        details = login.details
+        info = ConnectInfo(
+            b"", "", kind=login.connection_type, host=login.host, proxied=details.proxied, zone=zone
+        )
         deadline = assigned_deadline(claims, claims.nats, now, info)
         if isinstance(deadline, Refusal):
-            return AuthResult(None, why=str(deadline), refused_by=asked)
+            missing = deadline.reason is Reason.PROXY_REQUIRED
+            return AuthResult(None, why=REQUIRED if missing else str(deadline), refused_by=asked)
         return AuthResult(self._user(claims, login, account, deadline))
 
     def _user(self, claims: UserClaims, login: Login, account: Account, deadline: int) -> User:
@@ -191,5 +199,6 @@ class CalloutAuthenticator:
             connection_types=user.connection_types,
             subscriptions=user.subscriptions,
             payload=user.payload,
+            proxy_required=user.proxy_required,
             session=user.session,
         )

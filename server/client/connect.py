@@ -34,6 +34,7 @@ class ConnectOptions:
     nkey: str = ""
     sig: str = ""
     jwt: str = ""
+    proxy_sig: str = ""
     account: str = ""
     new_account: bool = False
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ...protocol.errors import PeerError
 from ...protocol.wire import encode
 from ..accounts.auth import AuthResult, ClientCredentials, LoginDetails
+from ..accounts.proxies import NOT_TRUSTED, REQUIRED, trusted_proxy
 from ..connection.connect_info import new_nonce
 from ..connection.connection_part import ConnectionPart
 from .connect import ConnectOptions
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from .subscriptions import Subscriptions
 
 _REFUSED = "Authentication Failure"
+_REASONS = {NOT_TRUSTED: "Proxy Not Trusted", REQUIRED: "Proxy Required"}
 
 
 class ClientHandshake(ConnectionPart["ClientPeer"]):
@@ -43,7 +45,7 @@ class ClientHandshake(ConnectionPart["ClientPeer"]):
         """Send the first INFO, and start the time in which the client must log in."""
         connection = self._connection
         context = connection.context
-        if context.authenticator_of(connection).uses_nkeys:
+        if context.authenticator_of(connection).uses_nkeys or context.options.proxies:
             self._nonce = new_nonce(context.random_bytes)
         if context.options.proxy_protocol and connection.client_type == "nats":
             self.send_info(client_ip="")  # it may be that of a proxy
@@ -137,6 +139,11 @@ class ClientHandshake(ConnectionPart["ClientPeer"]):
 
     def _authenticate(self) -> AuthResult:
         connection = self._connection
+        trusted = connection.context.options.proxies
+        proxy = trusted_proxy(trusted, self._nonce, connection.options.proxy_sig)
+        if proxy is None:
+            return AuthResult(None, why=NOT_TRUSTED)
+        connection.proxy_key = proxy
         authenticate = connection.context.authenticator_of(connection).authenticate
         kind, options = connection.connection_type, connection.options
         details = LoginDetails(
@@ -150,10 +157,13 @@ class ClientHandshake(ConnectionPart["ClientPeer"]):
             mqtt_id=connection.mqtt_client,
             secure=connection.secure,
             maps=connection.context.maps_certificates(connection),
+            proxied=bool(proxy),
         )
         return authenticate(self._credentials, self._nonce, kind, connection.peer[0], details)
 
     def _may_connect(self, user: User) -> bool:
+        if user.proxy_required and not self._connection.proxy_key:
+            return False
         allowed = user.connection_types
         return allowed is None or self._connection.connection_type in allowed
 
@@ -255,11 +265,12 @@ class ClientHandshake(ConnectionPart["ClientPeer"]):
         if why:
             context.log.debug(f"{connection} - {why}")
         context.log.error(f"{connection} - authentication error" + (f" - User {name!r}" if name else ""))
+        reason = _REASONS.get(why, _REFUSED)
         if context.events is not None:
-            context.events.client_refused(connection, _REFUSED)
+            context.events.client_refused(connection, reason)
             if refused_by is not None:
                 context.events.client_refused(connection, why, refused_by)
-        connection.fail("Authorization Violation", _REFUSED)
+        connection.fail("Authorization Violation", reason)
 
     def _too_late(self) -> None:
         self._timer = None
@@ -271,6 +282,9 @@ class ClientHandshake(ConnectionPart["ClientPeer"]):
         """Authenticate again by the new configuration. An unchanged password is not hashed again."""
         connection = self._connection
         before = connection.user
+        if connection.proxy_key and connection.proxy_key not in connection.context.options.proxies:
+            self._refuse(NOT_TRUSTED)
+            return
         if not connection.identified or before is None:
             if not (connection.parser.awaits_connect or connection.closed_reason):
                 self._ask()

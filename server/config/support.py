@@ -33,7 +33,6 @@ class UnsupportedOption(NamedTuple):
 
 
 _NO_CRYPT = "encryption at rest is not served yet, and the files would be written in the clear"
-_NO_PROXY = "trusted proxies are not served yet, and connections could not be checked"
 _CLIENTS_ONLY = "only TLS handshakes of the listener for clients are limited, as in nats-server"
 _NO_QUEUES = "it limits a queue of nats-server that this server does not have"
 _FIXED_QUEUE = "up to 10,000 requests of JetStream that take long wait, whatever it says"
@@ -47,11 +46,6 @@ _LEAF_SCHEMES = ("nats-leaf", "leaf", "nats", "tls", "ws", "wss")
 _UNCOMPRESSED = tuple(CompressionOptions(mode) for mode in ("off", "accept", "not supported"))
 
 UNSUPPORTED: tuple[UnsupportedOption, ...] = (
-    UnsupportedOption("authorization.proxy_required", "refuse", _NO_PROXY),
-    UnsupportedOption("authorization.users.*.proxy_required", "refuse", _NO_PROXY),
-    UnsupportedOption("accounts.*.users.*.proxy_required", "refuse", _NO_PROXY),
-    UnsupportedOption("leafnodes.authorization.proxy_required", "refuse", _NO_PROXY),
-    UnsupportedOption("proxies", "warn", "trusted proxies are not served yet"),
     UnsupportedOption("jetstream.key", "refuse", _NO_CRYPT),
     UnsupportedOption("jetstream.prev_key", "refuse", _NO_CRYPT),
     UnsupportedOption("jetstream.tpm", "refuse", _NO_CRYPT),

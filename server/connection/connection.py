@@ -44,6 +44,7 @@ class Connection(Outbound, MessageEndpoint):
     account: None before login.
     secure: the result of the TLS handshake; None without TLS.
     upgrade: what the HTTP request of a WebSocket connection told; None for any other.
+    proxy_key: the public key of the trusted proxy that it comes through, "" for none.
     closed_reason: why it was closed; "" while it is open.
     stalls: how often it was stalled because others read too slowly.
     """
@@ -76,6 +77,7 @@ class Connection(Outbound, MessageEndpoint):
         self.closed_reason = ""
         self.secure: TLSState | None = None
         self.upgrade: Upgrade | None = None
+        self.proxy_key = ""
         self._buffer = InputBuffer()
         self._pending_operations: list[Op] = []  # parsed, and not served yet
         self._pauses = 0  # how many calls of `pause` have no `resume` yet

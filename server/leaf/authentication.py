@@ -21,6 +21,7 @@ from ..accounts.auth import (
 from ..accounts.certificate_users import CertificateUsers
 from ..accounts.passwords import check_for
 from ..accounts.permissions import Permissions
+from ..accounts.proxies import REQUIRED
 from ..accounts.users import User
 
 if TYPE_CHECKING:
@@ -52,15 +53,22 @@ class LeafAuthenticator:
         own = account(authorization.account)
         if authorization.user:
             self._users[authorization.user] = User(
-                own, name=authorization.user, password=authorization.password
+                own,
+                name=authorization.user,
+                password=authorization.password,
+                proxy_required=authorization.proxy_required,
             )
         elif authorization.nkey:
-            self._nkey = User(own, nkey=authorization.nkey)
+            self._nkey = User(own, nkey=authorization.nkey, proxy_required=authorization.proxy_required)
         elif authorization.users:
             for entry in authorization.users:
                 permissions = None if entry.permissions is None else Permissions(entry.permissions)
                 self._users[entry.user] = User(
-                    account(entry.account), name=entry.user, password=entry.password, permissions=permissions
+                    account(entry.account),
+                    name=entry.user,
+                    password=entry.password,
+                    permissions=permissions,
+                    proxy_required=entry.proxy_required,
                 )
                 self._certificates.add(self._users[entry.user])
         elif authorization.account and not clients.required:
@@ -76,6 +84,19 @@ class LeafAuthenticator:
         details: LoginDetails = NO_DETAILS,
     ) -> AuthResult:
         """Decide about one CONNECT from `host`. `nonce` is what was sent in INFO."""
+        result = self._decide(given, nonce, host, over_websocket, details)
+        if result.user is not None and result.user.proxy_required and not details.proxied:
+            return AuthResult(None, why=REQUIRED)
+        return result
+
+    def _decide(
+        self,
+        given: ClientCredentials,
+        nonce: bytes,
+        host: str,
+        over_websocket: bool,
+        details: LoginDetails,
+    ) -> AuthResult:
         if self._anyone is not None:
             return AuthResult(self._anyone)
         if self._nkey is not None:

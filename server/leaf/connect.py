@@ -25,6 +25,7 @@ class LeafConnect:
     nkey: str = ""
     jwt: str = ""
     sig: str = ""
+    proxy_sig: str = ""
     server_id: str = ""
     name: str = ""
     domain: str = ""

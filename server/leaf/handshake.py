@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ...protocol.errors import PeerError
 from ...protocol.wire import encode
 from ..accounts.auth import AuthResult, ClientCredentials, LoginDetails
+from ..accounts.proxies import NOT_TRUSTED, trusted_proxy
 from ..clock import SECOND
 from ..connection.connect_info import new_nonce
 from ..connection.connection_part import ConnectionPart
@@ -69,7 +70,7 @@ class AcceptedHandshake(ConnectionPart["LeafPeer"]):
         self._timer: Timer | None = None
         self._nonce = b""
         self._credentials = ClientCredentials()
-        self._name = self._version = ""
+        self._name = self._version = self._proxy_signature = ""
         self._denied: list[str] = []
         self.user: User | None = None
 
@@ -117,6 +118,9 @@ class AcceptedHandshake(ConnectionPart["LeafPeer"]):
         before = self.user
         if before is None:
             return False
+        connection = self._connection
+        if connection.proxy_key and connection.proxy_key not in connection.context.options.proxies:
+            return False
         if before.session is not None:
             before.session.recheck()
             return True
@@ -145,6 +149,7 @@ class AcceptedHandshake(ConnectionPart["LeafPeer"]):
             return
         self._credentials = given.credentials
         self._name, self._version = given.name, given.version
+        self._proxy_signature = given.proxy_sig
         result = self._authenticate()
 
         def come(final: AuthResult) -> None:
@@ -178,6 +183,10 @@ class AcceptedHandshake(ConnectionPart["LeafPeer"]):
 
     def _authenticate(self) -> AuthResult:
         connection = self._connection
+        proxy = trusted_proxy(connection.context.options.proxies, self._nonce, self._proxy_signature)
+        if proxy is None:
+            return AuthResult(None, why=NOT_TRUSTED)
+        connection.proxy_key = proxy
         return connection.context.authenticator.authenticate(
             self._credentials,
             self._nonce,
@@ -190,6 +199,7 @@ class AcceptedHandshake(ConnectionPart["LeafPeer"]):
                 version=self._version,
                 secure=connection.secure,
                 maps=connection.context.maps_certificates,
+                proxied=bool(proxy),
             ),
         )
 

@@ -165,6 +165,8 @@ def _document(row: _Row, request: ConnzRequest) -> Steps[dict[str, Any]]:
     }
     if row.stop:
         document |= {"stop": format_rfc3339(row.stop), "reason": row.reason}
+    if connection.proxy_key:
+        document["proxy"] = {"key": connection.proxy_key}
     if connection.ping_timer.rtt:
         document["rtt"] = format_go(connection.ping_timer.rtt)
     document |= {

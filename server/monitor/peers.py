@@ -56,6 +56,8 @@ def _link(link: LeafConnection, *, subs: bool) -> Steps[dict[str, Any]]:
     }
     if link.isolated:
         document["is_isolated"] = True
+    if link.proxy_key:
+        document["proxy"] = {"key": link.proxy_key}
     if link.ping_timer.rtt:
         document["rtt"] = format_go(link.ping_timer.rtt)
     for name in ("in_msgs", "out_msgs", "in_bytes", "out_bytes"):

@@ -56,6 +56,8 @@ def varz(server: Monitored, requests: Mapping[str, int] | None = None) -> dict[s
     slow = 0 if server.routes is None else server.routes.slow_consumers
     document["slow_consumer_stats"] = kinds | {"clients": statistics.slow_consumers, "routes": slow}
     document["stale_connection_stats"] = kinds | {"clients": statistics.stale}
+    if options.proxies:
+        document["proxies"] = {"trusted": [{"key": key} for key in options.proxies]}
     if options.tls is not None:
         document |= certificate_end(options.tls)
     return document

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ...keys import ConnectInfo, Reason, Refusal, authorize, authorize_assigned, open_user
 from ..accounts.auth import NO_DETAILS, STANDARD, AuthResult
+from ..accounts.proxies import REQUIRED
 from ..clock import SECOND
 from .session import TokenSessions
 from .translate.account_spec import callout
@@ -138,7 +139,8 @@ class OperatorAuthenticator:
         connection = login.connect_info(now)
         granted = authorize(login.user, claims, self._accounts.trust, now, connection)
         if isinstance(granted, Refusal):
-            return AuthResult(None, why=str(granted))
+            missing = granted.reason is Reason.PROXY_REQUIRED
+            return AuthResult(None, why=REQUIRED if missing else str(granted))
         if callout(claims) and not _exempt(claims, login.user):
             return AuthResult(
                 None, lookup=lambda decided: self._ask(login, account, claims, decided), timed=True
@@ -233,6 +235,7 @@ class _Login:
             signature=self.given.signature,
             kind=self.kind,
             host=self.host,
+            proxied=self.details.proxied,
             zone=_zone(now),
         )
 

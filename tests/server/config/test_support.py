@@ -71,10 +71,6 @@ def test_what_asks_for_no_more_than_there_is_is_not_warned_of(text: str) -> None
     ("text", "start"),
     [
         ("jetstream {\n store_dir: /x\n key: secret }", "3:2: jetstream.key: "),
-        (
-            "accounts { A { users: [{user: a, pass: b,\n proxy_required: true}] } }",
-            "2:2: accounts.A.users.0.proxy_required: ",
-        ),
     ],
 )
 def test_what_would_be_unsafe_to_go_without_is_refused(text: str, start: str) -> None:

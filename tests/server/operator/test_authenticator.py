@@ -132,8 +132,9 @@ async def test_refused(logins: LoginFixture, reason: Reason) -> None:
     user, changes = CASES[reason](logins)
     client = await logins.login(user, **changes)
     assert client.read() == REFUSED
-    assert client.closed == "Authentication Failure"
-    assert logins.why.startswith(f"{reason}: ")
+    by_proxy = reason is Reason.PROXY_REQUIRED
+    assert client.closed == ("Proxy Required" if by_proxy else "Authentication Failure")
+    assert logins.why.startswith("proxy connection required" if by_proxy else f"{reason}: ")
     assert user.token not in "".join(text for _, text in logins.log.lines)
 
 
