@@ -175,7 +175,12 @@ def _write(text: str) -> None:
     """Write to stderr; a seed or token that was given in a wrong place is not repeated."""
     from ..keys.errors import without_secrets
 
-    click.echo(without_secrets(text), err=True)
+    text = without_secrets(text)
+    if sys.stderr.isatty():
+        from .output import folding
+
+        text = folding.said(text)
+    click.echo(text, err=True)
 
 
 def run(action: Callable[[], Any]) -> int:

@@ -111,7 +111,7 @@ def fitting(text: str) -> str:
     """Return lines of a page, on a terminal broken to fit it; as they are in a pipe."""
     if not sys.stdout.isatty():
         return text
-    from .output.folding import folded
+    from .output.terminal import folded
 
     return folded(text)
 

@@ -2,16 +2,17 @@
 
 `command` breaks a command line so that a shell still reads the same command. `line` breaks what a command
 printed, or a line of a file; a word that is wider than the terminal (a key, a token) is shortened in its
-middle. Tables are left alone: they fit already. `folded` does all that on a terminal, and nothing in a pipe.
+middle. Tables are left alone: they fit already. `output` does all that; `said` for what goes to stderr.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 
-from . import terminal
 from .cells import shortened, width_of
 from .columns import MIDDLE
+from .extent import size
 
 INDENT = 4
 PROMPT = "  $ "  # before a command that is proposed
@@ -19,6 +20,8 @@ LEAST = 16  # columns that a line has at least, however narrow the terminal
 _BORDERS = tuple("╭├│╰+|")
 # What the rest of a line stands below: the value behind a name, or the text behind `[ OK ]`.
 _LABEL = re.compile(r"\s*(?:[A-Z][\w. ]*: |\[ *\w+ *\] )")
+_QUOTED = re.compile(r"(?<!\w)'[^']+'(?!\w)")
+_KEPT = "\0"  # stands for a blank where no line is broken
 _COMMENT = re.compile(r"\s*# ")
 
 
@@ -72,12 +75,13 @@ def _parts(word: str, room: int, later: int) -> list[str]:
     return [*parts, prefix + word[begin:]]
 
 
-def folded(text: str) -> str:
-    """Return a text with its lines broken as the terminal needs it; as it is in a pipe.
-
-    A line with a word that is wider than the terminal stays as it is, so that the word can be copied.
-    """
-    return output(text, terminal.size().columns, whole=True) if terminal.is_terminal() else text
+def said(text: str) -> str:
+    """Return what is said on stderr, a terminal, with its lines broken, and none in a quoted command."""
+    width = size(sys.stderr).columns
+    kept = _QUOTED.sub(
+        lambda found: found[0].replace(" ", _KEPT) if len(found[0]) < width else found[0], text
+    )
+    return output(kept, width, whole=True).replace(_KEPT, " ")
 
 
 def output(text: str, width: int, *, whole: bool = False) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 from ..errors import CliError, UsageError
 from . import terminal
 from .cells import clean
+from .extent import size
 from .plot import LEAST_ROWS, plot
 from .watch import resized
 
@@ -115,7 +116,7 @@ async def _until_next(screen: terminal.Screen, history: History, changed: asynci
     end = time.monotonic() + SECOND
     while True:
         changed.clear()
-        screen.draw(history.drawn(*terminal.size()))
+        screen.draw(history.drawn(*size()))
         left = end - time.monotonic()
         if left <= 0:
             return

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import CliError, warn
 from ..flags import session
-from . import folding, formats, layout, terminal
+from . import formats, layout, terminal
 from .cells import clean
 from .choice import OutputChoice, chosen
 from .columns import FilledTable, Grid, Table
@@ -73,7 +73,7 @@ def show(
         full = [formats.as_markdown(each.texts(wide=True)) for each in tables if _is_drawn(each)]
         _write("\n\n".join(full or [main.table.empty or ""]))
     elif text:
-        _write(folding.folded(text))
+        _write(terminal.folded(text))
     else:
         _draw(tables, choice, before, after, aside)
 

@@ -15,7 +15,9 @@ from contextlib import contextmanager
 import click
 
 from .. import flags
+from . import folding
 from .cells import shortened, width_of
+from .extent import size
 
 PAGER = ("PYJS_PAGER", "PAGER")  # the first one that is set decides; empty or `cat`: no pager
 UNUSABLE = ("dumb", "")  # values of TERM that say nothing moves the cursor
@@ -26,26 +28,20 @@ def is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-def size() -> os.terminal_size:
-    """Return the columns and lines of the terminal; 80 by 24 if it does not say.
-
-    `COLUMNS` in the environment says how many columns to use instead, also after a resize.
-    """
-    try:
-        found = os.get_terminal_size(sys.stdout.fileno())
-    except (OSError, ValueError):
-        found = os.terminal_size((0, 0))
-    told = os.environ.get("COLUMNS", "")
-    columns = int(told) if told.isdecimal() else 0
-    return os.terminal_size((columns or found.columns or 80, found.lines or 24))
-
-
 def width() -> int | None:
     """Return how wide lines may be; None for a pipe, where nothing is cut off."""
     given = flags.session().columns
     if given:
         return given
     return size().columns if is_terminal() else None
+
+
+def folded(text: str) -> str:
+    """Return a text with its lines broken as the terminal needs it; as it is in a pipe.
+
+    A line with a word that is wider than the terminal stays as it is, so that the word can be copied.
+    """
+    return folding.output(text, size().columns, whole=True) if is_terminal() else text
 
 
 def styled(text: str, colour: str, *, bold: bool = False) -> str:

@@ -14,8 +14,7 @@ import click
 from ...cli import output, render
 from ...cli.command import Command
 from ...cli.errors import CliError, UsageError, close_matches
-from ...cli.output.folding import folded
-from ...cli.output.terminal import styled
+from ...cli.output.terminal import folded, styled
 from ..server.archive import METADATA, ServerArchive, open_archive
 from .check import FAIL, OUTCOMES, PASS, SKIP, WARN, Check
 from .listing import EVERY

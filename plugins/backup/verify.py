@@ -113,7 +113,8 @@ def _read(folder: BackupFolder, segment: Segment, found: Verified, advance: Adva
                     sums.feed(entry)
                     found.messages += 1
     except (BackupDamagedError, EncryptionError) as error:
-        fault = f"it cannot be read behind message {sums.last}: {error}"
+        behind = f"behind message {sums.last}" if sums.last else "at all"
+        fault = f"it cannot be read {behind}: {error}"
     except FileNotFoundError:
         fault = "it is missing"
     except OSError as error:

@@ -61,7 +61,8 @@ async def _end(queue: Queue, _selection: LetterSelection, *, force: bool) -> Non
     await connection.js.request(f"STREAM.DELETE.{queue.name}")
     if copied:
         await connection.js.request(f"STREAM.DELETE.{dead_letters.COPY_PREFIX}{queue.source}")
-    render.show(f"Deleted {count} of {queue.source}. No more are kept; {_resumption(queue, copied=copied)}")
+    text = f"Deleted {count} of {queue.source}. No more are kept; {_resumption(queue, copied=copied)}"
+    render.show(render.fitting(text))
 
 
 def _resumption(queue: Queue, *, copied: bool) -> str:
@@ -87,7 +88,7 @@ async def _delete_letters(queue: Queue, selection: LetterSelection, *, force: bo
             done += 1
     except interruptions():
         raise InterruptedRunError(f"{render.number(done)} of {count} were deleted") from None
-    render.show(f"Deleted {count} of {queue.source}. {_future(queue)}")
+    render.show(render.fitting(f"Deleted {count} of {queue.source}. {_future(queue)}"))
 
 
 def _future(queue: Queue) -> str:

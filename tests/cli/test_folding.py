@@ -8,6 +8,7 @@ import subprocess
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyjs.cli import errors
 from pyjs.cli.output import folding
 from pyjs.cli.output.cells import width_of
 from pyjs.plugins.demo.stage import Stage
@@ -114,3 +115,27 @@ def test_a_page_keeps_a_word_that_can_be_copied() -> None:
     assert len(folded) > 1 and widest("\n".join(folded)) <= 60
     assert " ".join(line.strip() for line in folded) == LABELLED.strip()
     assert all(line.startswith(" " * 25 + "word") for line in folded[1:])
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_what_is_said_breaks_between_words_and_not_within_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    error = errors.CliError(
+        "nobody's consumer of the stream ORDERS is here", "'pyjs consumer add ORDERS NEW' makes it, or not"
+    )
+    monkeypatch.setenv("COLUMNS", "34")
+    said = [f"pyjs: error: {error.message}", f"hint: {error.hints[0]}"]
+    monkeypatch.setattr("sys.stderr", stream := _Terminal())
+    errors.say(error)
+    lines = stream.getvalue().splitlines()
+    assert max(map(len, lines)) <= 34 and "    'pyjs consumer add ORDERS NEW'" in lines
+    assert " ".join(stream.getvalue().split()) == " ".join(said)
+    monkeypatch.setattr("sys.stderr", pipe := io.StringIO())
+    errors.say(error)
+    assert pipe.getvalue().splitlines() == said
+    monkeypatch.setattr("sys.stderr", stream := _Terminal())
+    errors.warn(f"a key such as {KEY} stays whole")
+    assert stream.getvalue() == f"pyjs: warning: a key such as {KEY} stays whole\n"

@@ -17,7 +17,8 @@ from ....cli import output, words
 from ....cli.connection import connect
 from ....cli.output import FilledTable
 from ....cli.output.cells import clean
-from ....cli.output.terminal import is_terminal, size
+from ....cli.output.extent import size
+from ....cli.output.terminal import is_terminal
 from ....cli.output.watch import repeated
 from ....cli.proposal import typed_line
 
