@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .packets import PublishPacket, Will
 
 _MOST_WAITING = 256  # packets that wait for their answers
-_GO_ON = 128
+_MOST_BYTES = 4 << 20  # of their payloads
 _FULL = "maximum messages per subject exceeded"
 
 
@@ -47,24 +47,26 @@ class MappedPublish(NamedTuple):
 
 
 class _Answer:
-    """The answer to a packet. ready: whether it may be sent."""
+    """The answer to a packet with a payload of `size` bytes. ready: whether it may be sent."""
 
-    __slots__ = ("packet", "ready")
+    __slots__ = ("packet", "ready", "size")
 
-    def __init__(self, packet: bytes) -> None:
+    def __init__(self, packet: bytes, size: int = 0) -> None:
         self.packet = packet
+        self.size = size
         self.ready = False
 
 
 class Publishing(ConnectionPart[MQTTPeer]):
     """What one client publishes."""
 
-    __slots__ = ("_answers", "_full")
+    __slots__ = ("_answers", "_full", "_size")
 
     def __init__(self, connection: MQTTPeer) -> None:
         super().__init__(connection)
         self._answers: deque[_Answer] = deque()
         self._full = False
+        self._size = 0  # bytes of the payloads that wait
 
     def publish(self, packet: PublishPacket) -> None:
         """Serve a PUBLISH. Raises PeerError."""
@@ -234,16 +236,22 @@ class Publishing(ConnectionPart[MQTTPeer]):
 
     def _answer_when(self, packet: PublishPacket, waits: list[Wait]) -> None:
         kind = {1: packets.PUBACK, 2: packets.PUBREC}.get(packet.qos)
-        answer = _Answer(b"" if kind is None else packets.answer(kind, packet.packet_id))
+        answer = _Answer(b"" if kind is None else packets.answer(kind, packet.packet_id), len(packet.payload))
         self._wait_for(answer, together(waits))
 
     def _wait_for(self, answer: _Answer, wait: Wait) -> None:
         connection = self._connection
         self._answers.append(answer)
+        self._size += answer.size
         wait(partial(_served, connection, self, answer))
-        if len(self._answers) >= _MOST_WAITING and not self._full:
+        if self._waiting_share >= 1 and not self._full:
             self._full = True
             connection.pause()
+
+    @property
+    def _waiting_share(self) -> float:
+        """How much of what may wait for answers does so."""
+        return max(len(self._answers) / _MOST_WAITING, self._size / _MOST_BYTES)
 
     def send_ready(self, answer: _Answer, problem: JetStreamAnswerError | None) -> None:
         """Send the answers that may be sent now. A client whose message was not stored is closed."""
@@ -257,10 +265,11 @@ class Publishing(ConnectionPart[MQTTPeer]):
         answer.ready = True
         answers = self._answers
         while answers and answers[0].ready:
-            packet = answers.popleft().packet
-            if packet:
-                connection.send_packet(packet)
-        if self._full and len(answers) <= _GO_ON:
+            first = answers.popleft()
+            self._size -= first.size
+            if first.packet:
+                connection.send_packet(first.packet)
+        if self._full and self._waiting_share <= 0.5:
             self._full = False
             connection.clock.soon(connection.resume)
 

@@ -312,3 +312,37 @@ def test_a_server_that_is_killed_loses_nothing(launch: Callable[[str], ServerPro
         assert client.subscribe(("t/3", 0)) == [0]
         assert client.message() == Publish("t/3", b"kept", retain=True)
         client.send(packet(mqtt.DISCONNECT))
+
+
+@pytest.mark.parametrize("qos", [1, 2])
+def test_a_server_that_is_killed_under_load(launch: Callable[[str], ServerProcess], qos: int) -> None:
+    """What was acknowledged is there; with QoS 2, once, when the client has finished what it began."""
+    server = launch(
+        CONFIG.replace('"300ms"', '"30s"').replace("max_ack_pending: 10", "max_ack_pending: 5000")
+    )
+    port, count, done = server.ports["mqtt"], 600, b"\xff" * 4
+    with MQTTClient.joined(port, "R", clean=False) as client:
+        assert client.subscribe(("t", qos)) == [qos]
+        client.disconnect()
+    acked: set[int] = set()
+    with MQTTClient.joined(port, "P", clean=False) as sender:
+        sender.send(*(publish("t", b"%d" % number, qos, number) for number in range(1, count + 1)))
+        while len(acked) < count // 2:
+            one = sender.read()
+            acked.add(int.from_bytes(one.body, "big"))
+            if one.kind == mqtt.PUBREC and not len(acked) % 2:
+                sender.send(packet(mqtt.PUBREL, 2, one.body))
+        server.kill()
+    server.launch()
+    with MQTTClient.joined(port, "P", clean=False, present=True) as sender:
+        if qos == 2:
+            sender.send(*(answer(mqtt.PUBREL, number) for number in sorted(acked)))
+            while sender.read().body != max(acked).to_bytes(2, "big"):
+                pass
+        sender.publish("t", done, 1, count + 1)
+    with MQTTClient.joined(port, "R", clean=False, present=True) as client:
+        found: list[int] = []
+        while (payload := client.message().payload) != done:
+            found.append(int(payload))
+        assert acked <= set(found)
+        assert qos == 1 or len(found) == len(set(found))
