@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from lib.callout_service import CalloutService, assigned, response
 from lib.eventually import eventually
+from lib.mqtt import MQTTClient, connect
 from lib.process import ServerProcess
 from lib.web_socket import WebSocket
 from lib.wire import Wire
@@ -70,6 +71,20 @@ def test_a_websocket_client(serve: Callable[[str], ServerProcess], connected: Co
         said = client.line()
         assert said == (b"PONG" if answer is allow else b"-ERR 'Authorization Violation'")
         client.close()
+
+
+def test_an_mqtt_client(serve: Callable[[str], ServerProcess], connected: Connected) -> None:
+    block = 'jetstream { store_dir: "<store>" }\nmqtt { listen: 127.0.0.1:<mqtt> }'
+    server = serve(config(block).replace("FOO {}", "FOO { jetstream: enabled }"))
+    service = connected(server)
+    for answer in (allow, deny):
+        with MQTTClient(server.ports["mqtt"]) as client:
+            client.send(connect("device", user="ann", password="x"))
+            request = service.take(answer)
+            assert request.nats.client_info.type == "mqtt"
+            assert request.nats.client_info.mqtt_id == "device"
+            assert request.nats.connect_opts.user == "ann"
+            assert client.read().body == (b"\0\0" if answer is allow else b"\0\5")
 
 
 LEAF = "leafnodes { listen: 127.0.0.1:<leaf> }"

@@ -286,3 +286,23 @@ def test_imports_with_qos(serve: Serve, implementation: str) -> None:
         ann.publish("news/today", b"live", 0)
         found = ben.message()
         assert found == Publish("from/news/today", b"kept" if implementation == "pyjs" else b"live")
+
+
+def test_events(serve: Serve) -> None:
+    system = "SYS: { users: [ { user: admin, password: admin } ] } }\nsystem_account: SYS\n"
+    server = serve(config(more=USERS.rstrip().removesuffix("}") + system))
+    with server.connect(user="admin", **{"pass": "admin"}) as nats:
+        nats.sub("$SYS.ACCOUNT.A.*", "1")
+        nats.sync()
+        MQTTClient.joined(server.ports["mqtt"], "me", user="ann", password="pwd").disconnect()
+        found: dict[str, Any] = {}
+        while len(found) < 2:
+            one = nats.msg()
+            kind = one.subject.rpartition(".")[2]
+            if kind in ("CONNECT", "DISCONNECT"):
+                found[kind] = one.json()
+        for event in found.values():
+            client = event["client"]
+            assert (client["kind"], client["client_type"], client["client_id"]) == ("Client", "mqtt", "me")
+            assert (client["acc"], client["user"]) == ("A", "ann")
+        assert found["DISCONNECT"]["reason"] == "Client Closed"

@@ -106,7 +106,3 @@ def _mqtt_jetstream(options: Options, block: MQTTOptions, clustered: bool, conte
     for value, name in ((block.ack_wait, "ack wait"), (block.js_api_timeout, "JS API timeout")):
         if value < 0:
             context.error(where.get("mqtt"), f"{name} must be a positive value")
-    most, wanted = block.stream_replicas, block.consumer_replicas
-    if 0 < most < wanted:
-        text = f"consumer_replicas ({wanted}) cannot be higher than stream_replicas ({most})"
-        context.error(where.get("mqtt.consumer_replicas"), f"mqtt: {text}")
