@@ -31,6 +31,7 @@ class BatchCapacity:
     """How many atomic batches are open on the server, and how many may be.
 
     max_of_stream, max_open: batches of one stream, and of all.
+    max_fast_of_stream: fast batches of one stream.
     max_msgs: messages of a batch.
     timeout: ns after which a batch that nothing was added to is abandoned.
     max_batch_bytes, max_bytes: of the messages that wait, in a batch and in all.
@@ -38,6 +39,7 @@ class BatchCapacity:
     """
 
     max_of_stream: int = 50
+    max_fast_of_stream: int = 1000
     max_open: int = 1000
     max_msgs: int = 1000
     timeout: int = 10 * SECOND
@@ -49,8 +51,11 @@ class BatchCapacity:
     @classmethod
     def of(cls, limits: BatchLimits) -> BatchCapacity:
         """Return one with the limits of a configuration; what is not positive has its default."""
+        of_stream = limits.max_inflight_per_stream
         configured = {
             "max_of_stream": limits.max_inflight_per_stream,
+            # Without a configured limit there may be more fast batches than atomic ones.
+            "max_fast_of_stream": 0 if of_stream == cls().max_of_stream else of_stream,
             "max_open": limits.max_inflight_total,
             "max_msgs": limits.max_msgs,
             "timeout": limits.timeout,

@@ -33,6 +33,7 @@ def config(rng: Random) -> dict[str, Any]:
         "allow_msg_ttl": rng.random() < 0.6,
         "max_msg_size": rng.choice([-1, -1, 120]),
         "allow_atomic": True,
+        "allow_batched": rng.random() < 0.5,
         "first_seq": rng.choice([0, 0, 0, 50]),
     }
     if chosen["max_age"]:
@@ -125,6 +126,7 @@ class Play:
         self.log.lead(self.members[0])
         self.consumers: dict[str, str] = {}
         self.published = self.copied = 0
+        self.fast: dict[str, int] = {}  # places in fast batches
 
     @property
     def leader(self) -> Member:
@@ -175,6 +177,22 @@ class Play:
         self.leader.replica.proposals.receive_whole(list(run))
         if self.alone is not None:
             self.alone.stream.ingest.receive_whole(list(run))
+
+    def publish_fast(self) -> None:
+        rng = self.rng
+        batch = rng.choice("ab")
+        run: list[tuple[bytes, bytes, int, int, Any]] = []
+        for _ in range(rng.choice([1, 3, 6])):
+            place = self.fast[batch] = self.fast.get(batch, 0) + rng.choice([1, 1, 1, 1, 1, 1, 1, 1, 1, 2])
+            kind = 0 if place == 1 else rng.choice([1, 1, 1, 1, 1, 1, 1, 2, 3, 4])
+            reply = f"ack.{batch}.2.{rng.choice(['ok', 'fail'])}.{place}.{kind}.$FI".encode()
+            if kind in {2, 3} or rng.random() < 0.1:
+                self.fast.pop(batch)
+            block, body = header(rng, self.leader.stream.store.last_seq), b"fast %d" % place
+            run.append((b"s.a", reply, len(block), len(block) + len(body), tail(block, body)))
+        self.leader.replica.proposals.receive_batch(list(run))
+        if self.alone is not None:
+            self.alone.stream.ingest.receive_batch(list(run))
 
     def delete(self) -> None:
         stream = self.leader.stream
@@ -291,6 +309,7 @@ class Play:
             [
                 self.publish,
                 self.publish_batch,
+                self.publish_fast,
                 self.delete,
                 self.purge,
                 self.configure,
@@ -299,7 +318,7 @@ class Play:
                 lambda: self.tick(self.rng.choice([1, SECOND // 10, SECOND, 3 * SECOND])),
                 self.arrive,
             ],
-            [12, 3, 2, 1, 1, 2, 6, 4, 0 if self.alone is not None else 3],
+            [12, 3, 5, 2, 1, 1, 2, 6, 4, 0 if self.alone is not None else 3],
         )[0]()
 
     # --- followers

@@ -67,7 +67,7 @@ class ReplicaHost:
         """Start the process; nothing is opened yet."""
         self.runner = HandRunner()
         self.account = Account("A", Flusher(self.clock))
-        self.account.subscribe("ack.*", lambda message: self.answers.append((message.subject, message.body)))
+        self.account.subscribe("ack.>", lambda message: self.answers.append((message.subject, message.body)))
         host = JetStreamHost(
             clock=self.clock, executor=self.runner, server_name="x", random_bytes=lambda n: b"r" * n
         )

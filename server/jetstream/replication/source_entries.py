@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ....protocol.errors import ApiError, api_error
 from ....store.message import StoredMessage
-from ..streams.ingest import Duplicate
+from ..streams.dedupe import Duplicate
 from ..streams.source_offsets import SourceOffset
 from . import entry as entries
 

@@ -56,6 +56,7 @@ class ReplicaState:
     remembered_from: the first sequence whose message id is remembered.
     gone: (time, sequence, id) of the remembered ids whose message is not stored any more.
     positions: source -> (sequence, identity) up to which it was read.
+    fast: the open fast batches, see `FastBatches.to_json`.
     consumer_states: the agreed states of the consumers.
     """
 
@@ -68,6 +69,7 @@ class ReplicaState:
     remembered_from: int = 0
     gone: list[tuple[int, int, bytes]] = field(default_factory=list)
     positions: dict[str, tuple[int, str]] = field(default_factory=dict)
+    fast: list[dict[str, Any]] = field(default_factory=list)
     consumer_states: list[ReplicatedConsumerState] = field(default_factory=list)
 
 
@@ -78,6 +80,7 @@ class PartialReplicaState(TypedDict):
     remembered_from: int
     gone: list[tuple[int, int, bytes]]
     positions: dict[str, tuple[int, str]]
+    fast: list[dict[str, Any]]
 
 
 def gather(stream: ReplicatedStream) -> ReplicaState:
@@ -116,6 +119,7 @@ def knowing(stream: Stream[Consumer]) -> Steps[PartialReplicaState]:
         "positions": {
             index: (known.sequence, known.identity) for index, known in stream.source_offsets.known()
         },
+        "fast": stream.ingest.fast.to_json() if stream.ingest.fast is not None else [],
     }
 
 
@@ -128,6 +132,8 @@ def install(stream: ReplicatedStream, state: ReplicaState) -> None:
     stream.states.update({consumer_state.name: consumer_state for consumer_state in state.consumer_states})
     _remember(stream.dedupe, stream.store, state)
     stream.dedupe.last_id = state.last_id
+    if stream.ingest.fast is not None:
+        stream.ingest.fast.load(state.fast)
     schedules = stream.schedules
     if stream.expiry.active or schedules.active:
         for headed in stream.store.headed(stream.store.first_seq):
@@ -173,6 +179,7 @@ def encoding(state: ReplicaState) -> Steps[bytes]:
         "remembered_from": state.remembered_from,
         "gone": len(state.gone),
         "positions": {index: list(position) for index, position in state.positions.items()},
+        "fast": state.fast,
         "consumers": [_describe(consumer_state) for consumer_state in state.consumer_states],
     }
     head = json.dumps(document, separators=(",", ":")).encode()
@@ -226,6 +233,7 @@ def _decode(data: bytes) -> ReplicaState:
         bytes.fromhex(document["last_id"]),
         document["remembered_from"],
         positions={index: (seq, name) for index, (seq, name) in document["positions"].items()},
+        fast=document.get("fast", []),  # older servers do not write it
     )
     for _ in range(document["gone"]):
         time, seq, length = _IDENTIFIER.unpack_from(data, at)

@@ -121,7 +121,9 @@ class Stream(Generic[C]):
         self.schedules = contents.schedules
         self.dedupe = contents.dedupe
         self.removal = parts.removal(contents, self.consumers, self.removed)
-        self.ingest = Ingest(contents, _IngestEvents(output, self.removal), domain=self.domain)
+        self.ingest = Ingest(
+            contents, _IngestEvents(output, self.removal), self.host.batches, domain=self.domain
+        )
         self.origin_target = parts.origin_target(contents, self.ingest, self.removal, self)
         self._receiver = receiver = parts.receiver(self.ingest)
         self._allow_batches()

@@ -17,6 +17,14 @@ from ....store.message import StoredMessage
 HEADER = b"Nats-Msg-Id"
 
 
+class Duplicate(Exception):  # noqa: N818 - an outcome that has an answer, not an error
+    """A message with the same id was stored before, as `sequence`."""
+
+    def __init__(self, sequence: int) -> None:
+        super().__init__(sequence)
+        self.sequence = sequence
+
+
 class DedupeWindow:
     """A mapping of message ids to sequences that forgets ids when they are older than the window.
 

@@ -24,6 +24,8 @@ from .batch_headers import ID as BATCH_ID
 from .batch_headers import IN_HEADER
 from .counter import counted, stored
 from .dedupe import HEADER as MSG_ID
+from .dedupe import Duplicate
+from .fast_batches import SUFFIX, FastBatches
 from .publish_headers import PublishHeaders, validate
 from .republish import Republisher
 from .schedule_headers import IN_HEADER as IN_SCHEDULE
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from ....protocol.api.stream import StreamConfig
     from ....store.message import StoredMessage
     from ...accounts.subscription import Message, Publish
+    from ..host import BatchCapacity
     from .atomic_batches import AtomicBatches
     from .batch_check import Judged
     from .commit import Answer
@@ -45,14 +48,6 @@ if TYPE_CHECKING:
 UNLIMITED = 1 << 62  # bytes; stands for no limit
 
 Checked = tuple[str, bytes, bytes]  # subject, header, body of a message that passed all checks
-
-
-class Duplicate(Exception):  # noqa: N818 - an outcome that has an answer, not an error
-    """A message with the same id was stored before, as `sequence`."""
-
-    def __init__(self, sequence: int) -> None:
-        super().__init__(sequence)
-        self.sequence = sequence
 
 
 class IngestEvents(Protocol):
@@ -79,25 +74,23 @@ def refusal_answer(stream: str, error: Exception, failed: Callable[[Exception], 
     return json.dumps({"error": error.to_json(), "stream": stream, "seq": 0}, separators=(",", ":")).encode()
 
 
-def _rollups(publish_headers: PublishHeaders, subject: str, sequence: int) -> list[tuple[str, int]]:
-    """Return what a message replaces: subjects ("" for all) before its sequence."""
-    found = [(publish_headers.ends, sequence)] if publish_headers.ends else []
-    if publish_headers.rollup:
-        found.append((subject if publish_headers.rollup == b"sub" else "", sequence))
-    return found
-
-
 class Ingest:
     """The publish path of one stream.
 
     domain: the JetStream domain named in the answers, "" for none.
+    ack: an acknowledgement up to the sequence.
     batches: gathers atomic batches, if the stream is on this server alone and allows them.
+    fast: the fast batches, if the stream allows them.
     """
 
-    def __init__(self, contents: StreamContents, events: IngestEvents, *, domain: str) -> None:
+    def __init__(
+        self, contents: StreamContents, events: IngestEvents, capacity: BatchCapacity, *, domain: str
+    ) -> None:
+        """capacity: of the server for batches."""
         self._contents = contents
         self._events = events
         self._domain = domain
+        self._batch_capacity = capacity
         self._store = contents.store
         self._now = contents.deps.clock.now
         self._ack_queue = contents.ack_queue
@@ -109,6 +102,7 @@ class Ingest:
         self._retention = contents.retention
         self._quota = contents.deps.quota
         self.batches: AtomicBatches | None = None
+        self.fast: FastBatches | None = None
         self._rolling: list[Answer] | None = None  # where answers wait for the last message's roll-up
         self._more = b""  # what the answer to the last message says after the sequence
         self.configure(contents.config)
@@ -116,7 +110,7 @@ class Ingest:
     def configure(self, config: StreamConfig) -> None:
         """Take over a configuration."""
         domain_field = f',"domain":{json.dumps(self._domain)}' if self._domain else ""
-        self._ack = f'{{"stream":{json.dumps(config.name)}{domain_field},"seq":'.encode()
+        self.ack = f'{{"stream":{json.dumps(config.name)}{domain_field},"seq":'.encode()
         self._acks = not config.no_ack
         self._sealed = config.sealed
         self._counting = config.allow_msg_counter
@@ -127,7 +121,10 @@ class Ingest:
         if transform is not None and transform.dest:
             self._transform = SubjectTransform(transform.src, transform.dest, random_below=random_below)
         self._republisher = Republisher(config, random_below)
-        checked = config.sealed or config.allow_msg_counter
+        if config.allow_batched != (self.fast is not None):
+            fast = FastBatches(self, self._contents, self._events.send_each, self._batch_capacity)
+            self.fast = fast if config.allow_batched else None
+        checked = config.sealed or config.allow_msg_counter or config.allow_batched
         plain = self._transform is None and not self._republisher.active and not checked
         self._simple = plain and config.discard != "new" and config.retention != "interest"
 
@@ -161,7 +158,7 @@ class Ingest:
         ids: list[tuple[int, bytes, int]] = []
         answers: list[Answer] = []
         known = dedupe.sequences if dedupe.window > 0 else None
-        ack = self._ack if self._acks else None
+        ack = self.ack if self._acks else None
         first, most = store.last_seq + 1, self._most
         stop, last_id = take_publishes(run, start, most, known, ack, first, now, messages, ids, answers)
         if messages:
@@ -234,13 +231,14 @@ class Ingest:
             name = subject.encode("utf-8", "surrogateescape")
             self.batches.receive((name, reply, len(header), size, header + body + b"\r\n"))
             return
+        if self.fast is not None and reply.endswith(SUFFIX):
+            self.fast.receive(subject, reply, header, body, self._now())
+            return
         try:
             sequence = self.store(subject, header, body)
         except Duplicate as duplicate:
             if reply and self._acks:
-                ack_queue.answers.append(
-                    (reply, b'%b%d,"duplicate": true}' % (self._ack, duplicate.sequence))
-                )
+                ack_queue.answers.append((reply, b'%b%d,"duplicate": true}' % (self.ack, duplicate.sequence)))
         except Exception as error:  # one message must not end the connection that it came on
             if reply and self._acks:
                 self._events.send_each([(reply, self.refusal(error))])
@@ -248,7 +246,7 @@ class Ingest:
         else:
             if reply and self._acks:
                 answers = ack_queue.answers if self._rolling is None else self._rolling
-                answers.append((reply, b"%b%d%b}" % (self._ack, sequence, self._more)))
+                answers.append((reply, b"%b%d%b}" % (self.ack, sequence, self._more)))
         if ack_queue.idle:
             ack_queue.wake()
 
@@ -266,7 +264,7 @@ class Ingest:
             identifier = (headers.get(last, BATCH_ID) or b"").decode("utf-8", "surrogateescape")
             more = b',"batch":%b,"count":%d' % (json.dumps(identifier).encode(), len(run))
             answers = self._ack_queue.answers if self._rolling is None else self._rolling
-            answers.append((reply, b"%b%d%b}" % (self._ack, sequence, more)))
+            answers.append((reply, b"%b%d%b}" % (self.ack, sequence, more)))
         if self._ack_queue.idle:
             self._ack_queue.wake()
 
@@ -305,7 +303,7 @@ class Ingest:
             if publish_headers.ttl:
                 self._expiry.stored(sequence, publish_headers.header, now)
             self._note_schedule(publish_headers.header, subject, sequence, now)
-            rollups += _rollups(publish_headers, subject, sequence)
+            rollups += publish_headers.rollups(subject, sequence)
         self._dedupe.last_id = batch[-1].headers.identifier
         self._rolling = self._events.roll_up(rollups) if rollups else None
         if self._retention.by_interest:
@@ -463,7 +461,7 @@ class Ingest:
         return sequence
 
     def _roll_up(self, publish_headers: PublishHeaders, subject: str, sequence: int) -> None:
-        if rollups := _rollups(publish_headers, subject, sequence):
+        if rollups := publish_headers.rollups(subject, sequence):
             self._rolling = self._events.roll_up(rollups)
 
     def _note_schedule(self, header: bytes, subject: str, sequence: int, now: int) -> None:

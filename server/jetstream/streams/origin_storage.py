@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from ....protocol.errors import ApiError
 from . import source_header
-from .ingest import Duplicate
+from .dedupe import Duplicate
 from .origin_consumer import OriginTarget
 from .source_offsets import SourceOffset
 

@@ -47,6 +47,13 @@ class PublishHeaders:
         self.ends = ""
         self.refusal: ApiError | None = None
 
+    def rollups(self, subject: str, sequence: int) -> list[tuple[str, int]]:
+        """Return what the message replaces: subjects ("" for all) before its sequence."""
+        found = [(self.ends, sequence)] if self.ends else []
+        if self.rollup:
+            found.append((subject if self.rollup == b"sub" else "", sequence))
+        return found
+
 
 def validate(
     contents: StreamContents, subject: str, header: bytes, body: bytes, *, sourced: bool

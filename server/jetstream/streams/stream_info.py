@@ -52,6 +52,8 @@ def stamped(config: StreamConfig) -> StreamConfig:
     newer = config.allow_msg_counter or config.allow_atomic or config.allow_msg_schedules
     if config.persist_mode == "async" or newer:
         level = 2
+    if config.allow_batched:
+        level = 4
     metadata["_nats.req.level"] = str(level)
     return replace(config, metadata=metadata)
 

@@ -99,26 +99,19 @@ def test_a_stream_has_what_was_published(
     cli.ok("stream", "rm", unique, "--force")
 
 
-def test_batches(cli: Cli, server: ServerProcess, implementation: str, unique: str) -> None:
+def test_batches(cli: Cli, server: ServerProcess, unique: str) -> None:
     for way in ("atomic", "fast"):
         words = ("bench", "js", "pub", way, unique, "--stream", unique, "--create", "--batch", "15", *FEW)
         result = cli.run(*words, "--storage", "memory", "--dedup", "--purge")
-        if implementation == "pyjs" and way == "fast":
-            assert result.code == 4
-            assert f"this server has no {way} batches" in result.err
-            assert "'bench js pub async' works on every server" in result.err
-        else:
-            assert result.code == 0, result.err
-            assert counts(result.out) == [MESSAGES]
-            assert state(server, unique)["messages"] == MESSAGES
+        assert result.code == 0, result.err
+        assert counts(result.out) == [MESSAGES]
+        assert state(server, unique)["messages"] == MESSAGES
     cli.run("stream", "rm", unique, "--force")
 
 
-def test_a_stream_without_batches(cli: Cli, implementation: str, unique: str) -> None:
+def test_a_stream_without_batches(cli: Cli, unique: str) -> None:
     cli.ok("stream", "add", unique, "--subjects", unique)
     for way, field in (("atomic", "allow_atomic"), ("fast", "allow_batched")):
-        if implementation == "pyjs" and way == "fast":
-            continue
         result = cli.run("bench", "js", "pub", way, unique, "--stream", unique, *FEW)
         assert result.code == 4
         assert f"does not allow {way} batches" in result.err

@@ -38,12 +38,6 @@ STORAGES = ("file", "memory")
 COMPRESSIONS = ("none", "s2")
 PERSIST_MODES = ("", "default", "async")
 
-# Features of the configuration that this server does not have. They are refused by name, as accepting one
-# would promise something (a fast batch) that the server does not do.
-UNSUPPORTED = {
-    "allow_batched": "fast batch publish",
-}
-
 
 def is_asset_name(name: str) -> bool:
     """Return whether a stream or consumer may have this name.
@@ -233,9 +227,6 @@ def _check_byte_limits(config: StreamConfig, context: ValidationContext) -> None
 
 
 def _check_supported(config: StreamConfig) -> None:
-    for field, feature in UNSUPPORTED.items():
-        if getattr(config, field):
-            raise invalid(f"{feature} ({field}) are not supported by this server")
     if config.compression == "s2" and config.storage == "file":
         raise invalid("stream compression (compression) is not supported by this server")
 

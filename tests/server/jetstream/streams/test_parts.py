@@ -15,6 +15,7 @@ from pyjs.server import slices
 from pyjs.server.accounts.account import HeadedAnswer
 from pyjs.server.accounts.flusher import Flusher
 from pyjs.server.accounts.subscription import Publish
+from pyjs.server.jetstream.host import BatchCapacity
 from pyjs.server.jetstream.quota import Quota
 from pyjs.server.jetstream.streams.commit import Answer, GroupCommit
 from pyjs.server.jetstream.streams.contents import StreamContents
@@ -75,7 +76,7 @@ class Owner:
         self.removal = MessageRemoval(
             self.contents, TurnScheduler(self.waiting.append), self, {"c": self.consumer}, self.removed
         )
-        self.ingest = Ingest(self.contents, self, domain="")
+        self.ingest = Ingest(self.contents, self, BatchCapacity(), domain="")
 
     def _nothing(self, *_: object) -> None:
         """Nobody listens."""

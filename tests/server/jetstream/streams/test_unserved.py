@@ -11,7 +11,6 @@ from pyjs.server.embed.threaded import ThreadedServer
     ("field", "value"),
     [
         ("compression", "s2"),
-        ("allow_batched", True),
     ],
 )
 def test_a_stream_that_asks_for_it_is_not_created(
