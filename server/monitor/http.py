@@ -25,7 +25,9 @@ from .connz import ConnzRequest, connz
 from .healthz import HealthzRequest, healthz
 from .jsz import JszRequest, jsz
 from .peers import LeafzRequest, RoutezRequest, gatewayz, leafz, routez
+from .raftz import RaftzRequest, raftz
 from .request import RequestError, from_query
+from .runtime import IpqueueszRequest, expvarz, ipqueuesz, stacks
 from .subsz import SubszRequest, subsz
 from .text import indented
 from .varz import varz
@@ -56,7 +58,11 @@ PAGES: dict[str, Callable[[Monitored, Query], Document]] = {
     "/accountz": lambda server, query: accountz(server, from_query(AccountzRequest, query)),
     "/accstatz": lambda server, query: accstatz(server, unused=query.get("unused", "") in ("1", "true")),
     "/jsz": lambda server, query: jsz(server, from_query(JszRequest, query)),
+    "/raftz": lambda server, query: raftz(server, from_query(RaftzRequest, query)),
+    "/ipqueuesz": lambda server, query: ipqueuesz(server, from_query(IpqueueszRequest, query)),
+    "/debug/vars": lambda _server, _query: expvarz(),
 }
+_OTHERS = ("/", "/varz", "/healthz", "/metrics", "/stacksz")  # pages with forms of their own
 ALIASES = {"/subscriptionsz": "/subsz"}
 
 
@@ -210,11 +216,18 @@ class Monitor:
             return HttpResponse(500, _TEXT, b"500 Internal Server Error\n")
 
     def _page(self, path: str, query: Query) -> Steps[HttpResponse]:
-        if path != "/varz" and path not in PAGES and path not in ("/healthz", "/"):
+        if path not in PAGES and path not in _OTHERS:
             return HttpResponse(404, _TEXT, b"404 page not found\n")
         self.requests[path] += 1
         if path == "/":
             return HttpResponse(200, "text/html; charset=utf-8", self._index())
+        if path == "/stacksz":
+            return HttpResponse(200, _TEXT, stacks().encode("utf-8", "replace"))
+        if path == "/metrics":
+            from .metrics import CONTENT_TYPE, MetricsRequest, metrics
+
+            text = yield from metrics(self._server, from_query(MetricsRequest, query))
+            return HttpResponse(200, CONTENT_TYPE, text)
         if path == "/healthz":
             status, document = yield from healthz(self._server, from_query(HealthzRequest, query))
             return HttpResponse(status, _JSON, json.dumps(document, separators=(",", ":")).encode())
@@ -230,7 +243,7 @@ class Monitor:
 
     def _index(self) -> bytes:
         links = "".join(
-            f'<li><a href="{self._base}{path}">{path[1:]}</a></li>' for path in ("/varz", *PAGES, "/healthz")
+            f'<li><a href="{self._base}{path}">{path[1:]}</a></li>' for path in (*PAGES, *_OTHERS[1:])
         )
         return f"<html lang=en><title>pyjs</title><h1>pyjs</h1><ul>{links}</ul></html>\n".encode()
 

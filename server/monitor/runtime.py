@@ -66,10 +66,11 @@ def profilez(request: ProfilezRequest) -> dict[str, Any]:
         return {"profile": None, "error": "Profile name not specified"}
     if request.name != _STACKS:
         return {"profile": None, "error": f'Profile "{request.name}" not found'}
-    return {"profile": base64.b64encode(_stacks().encode()).decode(), "error": ""}
+    return {"profile": base64.b64encode(stacks().encode()).decode(), "error": ""}
 
 
-def _stacks() -> str:
+def stacks() -> str:
+    """Return the stacks of all threads and tasks."""
     out = io.StringIO()
     frames = sys._current_frames()
     for thread in threading.enumerate():

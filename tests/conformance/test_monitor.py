@@ -244,3 +244,19 @@ def test_varz_counts(server: ServerProcess, unique: str) -> None:
     assert after["in_bytes"] >= before["in_bytes"] + 5
     assert after["total_connections"] == before["total_connections"] + 1
     assert after["http_req_stats"]["/varz"] >= 2
+
+
+@pytest.mark.parametrize("path", ["/ipqueuesz", "/debug/vars", "/stacksz"])
+def test_pages_about_the_process(server: ServerProcess, path: str) -> None:
+    link = http.client.HTTPConnection("127.0.0.1", server.ports["http"], timeout=20)
+    try:
+        link.request("GET", path)
+        answer = link.getresponse()
+        body = answer.read()
+        assert answer.status == 200
+        if path == "/stacksz":
+            assert body
+        else:
+            assert isinstance(json.loads(body), dict)
+    finally:
+        link.close()
