@@ -67,12 +67,34 @@ def _described(items: list[CompletionItem]) -> list[CompletionItem]:
     return items
 
 
+def _form_instead(params: Sequence[click.Parameter], error: click.UsageError) -> str:
+    """Return what to write for a form, where `-o json` is an error of a command that has another spelling."""
+    from .output.options import FORMATS
+
+    taken = {text for param in params for text in param.opts}
+    if isinstance(error, click.NoSuchOption):
+        return "--json prints JSON here" if error.option_name == "-o" and "--json" in taken else ""
+    form = next((each for each in FORMATS if error.message.endswith(f"({each})")), "")
+    other = any("-o" in param.opts and "--output" not in param.opts for param in params)
+    return f"write --output {form}: -o is something else here" if form and other else ""
+
+
 class Command(click.Command):
     """A command whose callback may be `async def`; it accepts the global flags anywhere on its line."""
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the command's own parameters and the global flags."""
         return _with_globals(super().get_params(ctx))
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse as click does; where `-o` is not what it is elsewhere, the error says what is."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            hint = _form_instead(self.get_params(ctx), error)
+            if not hint:
+                raise
+            raise click.UsageError(f"{error.message.removesuffix('.')}; {hint}", ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the callback; a coroutine is run to its end on a new event loop."""

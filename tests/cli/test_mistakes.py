@@ -34,6 +34,20 @@ def test_a_subject_that_only_the_client_validates(at_server: Cli) -> None:
     assert result.err.strip() == "pyjs: error: nats: invalid subject"
 
 
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("stream report -o json", "write --output json: -o is something else here"),
+        ("stream add X -o json", "No such option '-o'; --json prints JSON here"),
+        ("stream ls json", "unexpected extra argument (json)\n"),
+        ("stream rm X -o json", "No such option '-o'.\n"),
+    ],
+)
+def test_a_form_where_o_is_something_else(tmp_path: Path, line: str, text: str) -> None:
+    result = Cli(tmp_path).run(*line.split())
+    assert (result.code, result.out, text in result.err) == (2, "", True)
+
+
 def test_json_that_is_nested_too_deeply(tmp_path: Path) -> None:
     (tmp_path / "deep.json").write_text('{"name":"S","x":' + "[" * 100_000)
     for words in (("audit", "analyze", "--load"), ("errors", "validate")):
