@@ -135,7 +135,7 @@ def _given_up(facts: ConsumerFacts) -> Iterator[Finding]:
 def _kept_since(facts: ConsumerFacts) -> str:
     if facts.keeping.letters:
         return " Dead letters of it are kept."
-    return " What it gives up from now on is kept as dead letters." if facts.keeping.kept else ""
+    return " What it gives up is kept as dead letters; there is none now." if facts.keeping.kept else ""
 
 
 def _letters(facts: ConsumerFacts) -> Iterator[str]:
