@@ -88,7 +88,7 @@ class SubjectSpace(SubscriptionOwner):
         self.plans: dict[bytes, Plan] = {}
         self.ack_routes = AckRouteCache(self.sublist, draw)
         self.direct_get_routes = DirectGetRouteCache(self.sublist, draw)
-        self.stream_routes = StreamRouteCache(self.sublist, draw)
+        self.stream_routes = StreamRouteCache(self.sublist)
         self.inbox_routes = InboxRouteCache(self.sublist)
         self.generation = 0
         self._planned = 0  # subscriptions in all plans together
@@ -233,7 +233,10 @@ class SubjectSpace(SubscriptionOwner):
                 self._seen.clear()
             self._seen.add(seen)
             return Plan.to_one(subject, *receiver)
-        return self.plan(subject)
+        plan = self.plan(subject)
+        if kind == _CLIENT and plan.batch_subscription is not None:
+            self.stream_routes.learn(subject, plan)
+        return plan
 
     def mapped(self, subject: str) -> str | None:
         """Return the subject that a message published to `subject` goes to, None if it is lost."""

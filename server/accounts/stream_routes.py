@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ...native.deliveries import route_keys
 from ...protocol.subject import is_subset
-from .plan import Draw, Plan
+from .plan import Plan
 
 if TYPE_CHECKING:
     from .sublist import Sublist
@@ -28,44 +28,58 @@ class StreamRouteCache:
 
     It holds at most `_MOST` plans, and is emptied when it would hold more.
 
-    plans: what is known so far; None where the subjects share no plan.
+    plans: what was learnt so far; None where the subjects share no plan. Only a stream adds to it, so that
+    where none is, nothing is looked up.
     """
 
-    __slots__ = ("_draw", "_sublist", "plans")
+    __slots__ = ("_sublist", "plans")
 
-    def __init__(self, sublist: Sublist, draw: Draw) -> None:
+    def __init__(self, sublist: Sublist) -> None:
         self._sublist = sublist
-        self._draw = draw
         self.plans: dict[bytes, Plan | None] = {}
 
     def plan(self, subject: bytes) -> Plan | None:
-        """Return the plan of a subject that only a stream receives; it may bear another subject.
+        """Return the plan that a subject shares with others; it may bear another subject.
 
-        None means that this subject needs a plan of its own.
+        None means that this subject needs a plan of its own, from which something can perhaps be learnt.
         """
-        text = subject.decode("utf-8", "surrogateescape")
-        if text in self._sublist.literal:
-            return None
-        for key in route_keys(subject):
-            plan = self.plans[key] if key in self.plans else self._find(key, subject, text)
-            if plan is not None:
-                return plan
+        plans = self.plans
+        for key in route_keys(subject) if plans else ():
+            if key not in plans:
+                return None
+            if (plan := plans[key]) is not None:
+                return None if self._is_literal(subject) else plan
         return None
 
-    def _find(self, key: bytes, subject: bytes, text: str) -> Plan | None:
-        head = key.rstrip(b".")
-        pattern = head.decode("utf-8", "surrogateescape") + ".*" * (len(key) - len(head))
-        plan: Plan | None = None
-        if (not key.startswith(_OURS) or key.startswith(_BUCKETS)) and all(
-            is_subset(pattern, one.subject) for one in self._sublist.colliding(pattern)
-        ):
-            plan = Plan(subject, text, self._sublist, None, self._draw)
-            if plan.batch_subscription is None:
-                plan = None
-        if len(self.plans) >= _MOST:
-            self.plans.clear()
-        self.plans[key] = plan
-        return plan
+    def learn(self, subject: bytes, plan: Plan) -> None:
+        """Let subjects that begin as `subject` does share its plan, if only the same stream receives them."""
+        receiver, plans = plan.batch_subscription, self.plans
+        if receiver is None or self._is_literal(subject):
+            return
+        if subject.startswith(_OURS) and not subject.startswith(_BUCKETS):
+            return
+        keys = route_keys(subject)
+        for key in keys:
+            if key not in plans:
+                head = key.rstrip(b".")
+                pattern = head.decode("utf-8", "surrogateescape") + ".*" * (len(key) - len(head))
+                alike = is_subset(pattern, receiver.subject)
+                if not (alike or key is keys[0]):
+                    return  # an entry for it would help nobody
+                if len(plans) >= _MOST:
+                    plans.clear()
+                plans[key] = plan if alike and self._only_covered(pattern) else None
+            if plans[key] is not None:
+                return
+
+    def _only_covered(self, pattern: str) -> bool:
+        """Return whether all patterns that match a part of this one match all of it."""
+        return all(is_subset(pattern, one.subject) for one in self._sublist.colliding(pattern))
+
+    def _is_literal(self, subject: bytes) -> bool:
+        """Return whether somebody subscribes to exactly this subject."""
+        literal = self._sublist.literal
+        return bool(literal) and subject.decode("utf-8", "surrogateescape") in literal
 
     def clear(self) -> None:
         """Forget everything, because the interest in a pattern has changed."""
