@@ -13,6 +13,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import os
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -67,6 +68,29 @@ def _described(items: list[CompletionItem]) -> list[CompletionItem]:
     return items
 
 
+def show_paged(text: str) -> None:
+    """Write a text to stdout, on a terminal through a pager if it is longer than the screen."""
+    if not sys.stdout.isatty():
+        click.echo(text)
+        return
+    from .output import terminal
+
+    terminal.write(text)
+
+
+def _help(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        show_paged(ctx.get_help())
+        ctx.exit()
+
+
+def _paged(option: click.Option | None) -> click.Option | None:
+    """Return the flag of help of a command, whose page goes through a pager if it is long."""
+    if option is not None:
+        option.callback = _help
+    return option
+
+
 def _form_instead(params: Sequence[click.Parameter], error: click.UsageError) -> str:
     """Return what to write for a form, where `-o json` is an error of a command that has another spelling."""
     from .output.options import FORMATS
@@ -85,6 +109,10 @@ class Command(click.Command):
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the command's own parameters and the global flags."""
         return _with_globals(super().get_params(ctx))
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        """Return the flag of help."""
+        return _paged(super().get_help_option(ctx))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse as click does; where `-o` is not what it is elsewhere, the error says what is."""
@@ -177,6 +205,10 @@ class CommandGroup(click.Group):
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the group's own parameters and the global flags."""
         return _with_globals(super().get_params(ctx))
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        """Return the flag of help."""
+        return _paged(super().get_help_option(ctx))
 
     def add_alias(self, name: str, *aliases: str) -> None:
         """Give a sub command that was added with the decorator further names."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ..cli.command import Command
+from ..cli.command import Command, show_paged
 from ..cli.errors import PROGRAM
 
 
@@ -23,4 +23,4 @@ def help_command(context: click.Context, path: tuple[str, ...]) -> None:
         assert found is not None
         command = found
         walked = click.Context(command, parent=walked, info_name=canonical)
-    click.echo(walked.get_help())
+    show_paged(walked.get_help())

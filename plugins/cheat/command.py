@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from ...cli import render
-from ...cli.command import Command, CommandGroup
+from ...cli.command import Command, CommandGroup, show_paged
 from ...cli.errors import UsageError, close_matches, warn
 
 SUFFIX = ".cheat"
@@ -40,7 +40,7 @@ def cheat(label: str, list_only: bool, save: str) -> None:
     elif list_only or not label:
         _list(found)
     elif name := _sheet(label, found):
-        render.show(found[name].rstrip())
+        show_paged(found[name].rstrip())
     else:
         near = close_matches(label, found)
         warn(f'there is no cheat sheet "{label}"' + (f"; {near}" if near else ""))

@@ -108,6 +108,15 @@ def test_what_is_longer_than_the_screen_is_paged(
         assert terminal.errors() == ""
 
 
+@pytest.mark.parametrize("line", ["stream add --help", "stream --help", "help stream add", "cheat stream"])
+def test_long_help_is_paged(cli: Cli, line: str) -> None:
+    for rows, paged in ((10, True), (200, False)):
+        with cli.terminal(line.split(), {"PAGER": "sed s/^/P/"}, columns=80, rows=rows) as terminal:
+            assert terminal.finish() == 0
+            assert (terminal.lines()[-1][:1] == "P") == paged
+    assert not any(each.startswith("P") for each in cli.process(*line.split()).out.splitlines())
+
+
 def test_what_fits_is_not_paged(filled: Cli) -> None:
     with filled.terminal(["stream", "ls"], {"PAGER": "sed s/./P/"}, columns=100, rows=60) as terminal:
         assert terminal.finish() == 0
