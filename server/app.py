@@ -434,6 +434,8 @@ class Server:
         if self.system is not None:
             self.system.accounts_changed()
         for account in gone:
+            if self.mqtt is not None:
+                self.mqtt.forget(account)
             account.stop()
 
     async def drain(self) -> None:

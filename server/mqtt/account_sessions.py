@@ -269,6 +269,12 @@ class Broker:
         for sessions in accounts.values():
             sessions.stop()
 
+    def forget(self, account: Account) -> None:
+        """Ask nothing more for an account that is gone."""
+        sessions = self._accounts.pop(account, None)
+        if sessions is not None:
+            sessions.stop()
+
     def new_id(self) -> str:
         """Return a random client id."""
         return new_id(self._context.random_bytes)

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
+from weakref import ref
 
 from ..clock import SECOND
-from ..connection.ping_timer import PingTimer
+from ..connection.ping_timer import PingedConnection, PingTimer
 
 if TYPE_CHECKING:
     from ..connection import ConnectionContext
-    from ..connection.ping_timer import PingedConnection
+
+
+class KeptConnection(PingedConnection, Protocol):
+    """The connection whose peer has a keep alive."""
+
+    @property
+    def holds_back(self) -> bool:
+        """Whether the server reads nothing from the peer at the moment."""
 
 
 class KeepAlive(PingTimer):
     """Stands where other connections have their pings, of which it sends none."""
 
-    __slots__ = ("_span",)
+    __slots__ = ("_kept", "_span")
 
-    def __init__(self, connection: PingedConnection, context: ConnectionContext) -> None:
+    def __init__(self, connection: KeptConnection, context: ConnectionContext) -> None:
         super().__init__(connection, context, 0)
+        self._kept = ref(connection)
         self._span = 0
 
     def begin(self, seconds: int) -> None:
@@ -39,6 +48,10 @@ class KeepAlive(PingTimer):
 
     def _tick(self) -> None:
         self._timer = None
+        kept = self._kept()
+        if kept is not None and kept.holds_back:
+            self._after(self._span)
+            return
         left = self._connection.last_activity + self._span - self._context.clock.now()
         if left > 0:
             self._after(left)

@@ -11,6 +11,7 @@ from .connection import MQTTConnection
 from .socket_protocol import MQTTProtocol
 
 if TYPE_CHECKING:
+    from ..accounts import Account
     from ..client import Clients
     from ..config.options import MQTTOptions
     from ..connection import ConnectionTransport
@@ -54,6 +55,10 @@ class MQTTListener(Listener):
         make = lambda: MQTTProtocol(self._clients, self, self.accept)  # noqa: E731
         await self.listen(make, options.host, options.port or 0)
         self._log.info(f"Listening for MQTT clients on {self.scheme}://{options.host}:{self.port}")
+
+    def forget(self, account: Account) -> None:
+        """Ask JetStream nothing more for an account that is gone."""
+        self._broker.forget(account)
 
     def stop_asking(self) -> None:
         """Ask JetStream nothing more. The clients are closed."""

@@ -80,6 +80,11 @@ class MQTTPeer(ClientConnection):
             OutboundQueue.send_line(self, packet)
             self._flusher.schedule()
 
+    @property
+    def holds_back(self) -> bool:
+        """Whether the server reads nothing from the client at the moment."""
+        return self._paused
+
     def count_message(self, size: int) -> None:
         """Count a message that the client has published."""
         self._count(self.account, size)

@@ -16,9 +16,9 @@ from ...protocol.subject_tree import SubjectTree
 from ..clock import SECOND
 from ..jetstream.streams.origin_request import read_delivery
 from . import records
-from .flow import Flow, Resume, Wait, together
+from .flow import Flow, Resume, Wait, run, together
 from .records import RetainedMessage
-from .requests import NO_MESSAGE, REPLIES, JetStreamAnswerError, Requests
+from .requests import CONSUMER_NOT_FOUND, NO_MESSAGE, REPLIES, JetStreamAnswerError, Requests
 from .topics import to_topic
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ..logging import Logger
 
 _INACTIVE = 300 * SECOND
+_CHECK = 60 * SECOND
 _PIECE = 4096  # subjects that are looked at in one turn
 _TRIES = 100
 
@@ -42,31 +43,62 @@ class RetainedMessages:
         self._subscriptions: list[Subscription] = []
         self._waiting: Resume | None = None  # for what was retained before this server came
         self._timer: Timer | None = None
+        self._check: Timer | None = None
+        self._inbox = records.DELIVERIES + requests.new_id()
+        self._consumer = ""
 
     def start(self) -> Flow[None]:
         """Learn what is retained. Raises JetStreamAnswerError."""
-        requests, account = self._requests, self._requests.account
-        inbox = records.DELIVERIES + requests.new_id()
+        account = self._requests.account
         self._subscriptions = [
-            account.subscribe(inbox, self._arrived),
+            account.subscribe(self._inbox, self._arrived),
             account.subscribe(f"{REPLIES}*.RD", self._removed),
         ]
+        if (yield from self._follow()):
+            yield self._loaded
+        self._check = self._clock.call_later(_CHECK, self._check_soon)
+
+    def _follow(self) -> Flow[int]:
+        """Make a consumer that brings everything. Return how much that is. Raises JetStreamAnswerError."""
+        self._consumer = f"{records.RETAINED}_{self._requests.new_id()}"
         config = {
-            "name": f"{records.RETAINED}_{requests.new_id()}",
+            "name": self._consumer,
             "filter_subject": f"{records.RETAINED_PREFIX}>",
-            "deliver_subject": inbox,
+            "deliver_subject": self._inbox,
             "deliver_policy": "all",
             "ack_policy": "none",
             "replay_policy": "instant",
             "inactive_threshold": _INACTIVE,
         }
         body = {"stream_name": records.RETAINED, "config": config}
-        info = yield from requests.api("CC", f"CONSUMER.CREATE.{records.RETAINED}", body)
-        if info.get("num_pending"):
-            yield self._loaded
+        info = yield from self._requests.api("CC", f"CONSUMER.CREATE.{records.RETAINED}", body)
+        return int(info.get("num_pending", 0))
+
+    def _check_soon(self) -> None:
+        run(self._watch())
+
+    def _watch(self) -> Flow[None]:
+        """Make another consumer if the one there was is gone, as after a long time without its server."""
+        try:
+            try:
+                yield from self._requests.api("CL", f"CONSUMER.INFO.{records.RETAINED}.{self._consumer}")
+            except JetStreamAnswerError as error:
+                if error.err_code != CONSUMER_NOT_FOUND:
+                    raise
+                self._log.warning(
+                    f'following retained messages of account "{self._requests.account.name}" anew'
+                )
+                yield from self._follow()
+        except JetStreamAnswerError:
+            pass  # nobody is there at the moment: later
+        if self._check is not None:
+            self._check = self._clock.call_later(_CHECK, self._check_soon)
 
     def stop(self) -> None:
         """Learn nothing more."""
+        if self._check is not None:
+            self._check.cancel()
+            self._check = None
         for subscription in self._subscriptions:
             self._requests.account.unsubscribe(subscription)
         self._go_on()
