@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..accounts.subscription import ConnectionKind
 from ..connection.connection_part import ConnectionPart
 from ..jetstream.streams.origin_request import read_delivery
-from . import packets, records
+from . import packets, records, sparkplug
 from .flow import Flow
 from .peer import MQTTPeer
 from .requests import JetStreamAnswerError
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _ABOVE = " fwc"  # after the name of the subscription of the level above a `#`
 _ACK = b"$JS.ACK."
+_MILLISECOND = 1_000_000
 _TURN = 16  # filters that are served before others have their turn
 _MOST_RETAINED = 64  # messages that are loaded at once
 _SHARE = 8  # of what may be pending: these may take so much of it
@@ -226,7 +227,7 @@ class Filtering(ConnectionPart[MQTTPeer]):
         stored = subscription.qos and not imported and records.published_qos(msg.header)
         if stored or not self._is_for(subscription, subject):
             return
-        self._send(subject, msg.body, 0, 0)
+        self._send_now(subject, msg.body, 0, 0)
 
     def _is_for(self, subscription: FilterSubscription, subject: bytes) -> bool:
         if subscription.reserved and subject.startswith(b"$"):
@@ -254,7 +255,7 @@ class Filtering(ConnectionPart[MQTTPeer]):
         packet_id = session.track(subscription.consumer, delivery.stream_seq, reply, most)
         if packet_id:
             dup = packets.DUP if delivery.tries > 1 else 0
-            self._send(subject, msg.body, qos << 1 | dup, packet_id)
+            self._send_now(subject, msg.body, qos << 1 | dup, packet_id)
 
     def _send_pubrel(self, msg: RoutedMessage) -> None:
         connection = self._connection
@@ -292,6 +293,15 @@ class Filtering(ConnectionPart[MQTTPeer]):
         packet_id = session.track_retained(subscription.sid.decode()) if qos else 0
         flags = packets.RETAIN | (qos << 1 if packet_id else 0)
         self._send(subject, message.payload, flags, packet_id)
+
+    def _send_now(self, subject: bytes, payload: bytes, flags: int, packet_id: int) -> None:
+        """Send a message that is not retained, or only as a certificate of Sparkplug, at its time."""
+        kind = sparkplug.about(to_topic(subject))
+        if kind.birth and kind.certificate and not packet_id:
+            flags |= packets.RETAIN
+        elif kind.death and not kind.certificate:
+            payload = sparkplug.with_time(payload, self._connection.clock.now() // _MILLISECOND)
+        self._send(subject, payload, flags, packet_id)
 
     def _send(self, subject: bytes, payload: bytes, flags: int, packet_id: int) -> None:
         lead = packets.publish_lead(to_topic(subject), len(payload), flags, packet_id)

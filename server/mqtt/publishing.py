@@ -19,7 +19,7 @@ from ..accounts.plan import RESERVED
 from ..accounts.routing import route
 from ..accounts.subscription import RoutedMessage
 from ..connection.connection_part import ConnectionPart
-from . import packets, records
+from . import packets, records, sparkplug
 from .flow import Flow, Resume, Wait, run, together
 from .parser import TOO_LARGE
 from .peer import MQTTPeer
@@ -159,7 +159,7 @@ class Publishing(ConnectionPart[MQTTPeer]):
         if raw.startswith(RESERVED) or not connection.client_permissions.may_publish(subject):
             connection.violation(f"Permissions Violation for Publish to {quoted(subject)}")
             return []
-        waits = [self._retain(publication)] if publication.retain else []
+        waits = self._retained(publication)
         header = records.message_header(qos)
         size = len(header) + len(payload)
         tail = encode.tail(b"", header, payload)
@@ -170,6 +170,22 @@ class Publishing(ConnectionPart[MQTTPeer]):
             header = records.message_header(qos, message_id)
             waits.append(sessions.requests.store(records.MESSAGES_PREFIX + subject, header, payload))
         return waits
+
+    def _retained(self, publication: MappedPublish) -> list[Wait]:
+        """Return a wait until what is to be retained of a message is, if anything.
+
+        Of a birth of Sparkplug that is its certificate, if it is not retained itself.
+        """
+        topic = to_topic(publication.subject.encode())
+        kind = sparkplug.about(topic)
+        if not kind.birth or kind.certificate:
+            return [self._retain(publication)] if publication.retain else []
+        if publication.retain:
+            return []
+        subject = to_subject(sparkplug.certificate_topic(topic).decode())
+        if publication.payload:
+            self._connection.joined[0].requests.tell(subject, publication.payload)
+        return [self._retain(publication._replace(subject=subject))]
 
     def _retain(self, publication: MappedPublish) -> Wait:
         """Return a wait until the message is retained. That it cannot be is logged."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lib import mqtt
 from pyjs.protocol.errors import PeerError
 from pyjs.protocol.wire.ops import VIOLATION
-from pyjs.server.mqtt import packets, records, topics
+from pyjs.server.mqtt import packets, records, sparkplug, topics
 from pyjs.server.mqtt.parser import MQTTParser
 
 MOST = 10_000
@@ -140,6 +140,13 @@ def test_any_topic_has_a_subject_or_an_error(topic: str) -> None:
 @given(st.binary(max_size=60))
 def test_any_subject_has_a_topic(subject: bytes) -> None:
     assert len(topics.to_topic(subject)) <= len(subject)
+
+
+@given(st.binary(max_size=600), st.integers(0, 1 << 60))
+def test_any_payload_gets_a_time_or_stays(payload: bytes, at: int) -> None:
+    timed = sparkplug.with_time(payload, at)
+    assert timed == payload or sparkplug.with_time(timed, at) == timed or len(payload) > 512
+    assert sparkplug.with_time(b"\x18\x05" * 300_000, at)[:600_000] == b"\x18\x05" * 300_000
 
 
 @given(st.binary(max_size=80))
