@@ -37,10 +37,12 @@ _CLIENTS_ONLY = "only TLS handshakes of the listener for clients are limited, as
 _NO_QUEUES = "it limits a queue of nats-server that this server does not have"
 _FIXED_QUEUE = "up to 10,000 requests of JetStream that take long wait, whatever it says"
 _OWN_COMPACTION = "the meta log is compacted by a rule of its own"
-_FIXED_REPORTS = (
-    "the log has the first failed attempt and then every 120th of a leaf node, every 3600th of a route"
+_NO_OCSP = (
+    "Python's ssl cannot ask for OCSP in a handshake, so revoked certificates would be accepted; "
+    "use short-lived certificates, or pinned_certs"
 )
-_NO_OCSP = "OCSP is not served yet, and revoked certificates would be accepted"
+_NO_STAPLES = "Python's ssl cannot send OCSP answers in a handshake, so none are stapled"
+_NO_CHECK = ({"enabled": False}, {"enabled": True, "verify": False})
 _NO_COMPRESSION = "connections to other servers are not compressed yet"
 _LEAF_SCHEMES = ("nats-leaf", "leaf", "nats", "tls", "ws", "wss")
 _UNCOMPRESSED = tuple(CompressionOptions(mode) for mode in ("off", "accept", "not supported"))
@@ -49,13 +51,14 @@ UNSUPPORTED: tuple[UnsupportedOption, ...] = (
     UnsupportedOption("jetstream.key", "refuse", _NO_CRYPT),
     UnsupportedOption("jetstream.prev_key", "refuse", _NO_CRYPT),
     UnsupportedOption("jetstream.tpm", "refuse", _NO_CRYPT),
-    UnsupportedOption("tls.ocsp_peer", "refuse", _NO_OCSP),
-    UnsupportedOption("websocket.tls.ocsp_peer", "refuse", _NO_OCSP),
-    UnsupportedOption("mqtt.tls.ocsp_peer", "refuse", _NO_OCSP),
-    UnsupportedOption("leafnodes.tls.ocsp_peer", "refuse", _NO_OCSP),
-    UnsupportedOption("leafnodes.remotes.*.tls.ocsp_peer", "refuse", _NO_OCSP),
-    UnsupportedOption("ocsp", "warn", "OCSP stapling is not served yet"),
-    UnsupportedOption("ocsp_cache", "warn", "OCSP is not served yet"),
+    UnsupportedOption("tls.ocsp_peer", "refuse", _NO_OCSP, _NO_CHECK),
+    UnsupportedOption("websocket.tls.ocsp_peer", "refuse", _NO_OCSP, _NO_CHECK),
+    UnsupportedOption("mqtt.tls.ocsp_peer", "refuse", _NO_OCSP, _NO_CHECK),
+    UnsupportedOption("leafnodes.tls.ocsp_peer", "refuse", _NO_OCSP, _NO_CHECK),
+    UnsupportedOption("leafnodes.remotes.*.tls.ocsp_peer", "refuse", _NO_OCSP, _NO_CHECK),
+    UnsupportedOption("cluster.tls.ocsp_peer", "refuse", _NO_OCSP, _NO_CHECK),
+    UnsupportedOption("ocsp", "warn", _NO_STAPLES, ({"enabled": False}, {"enabled": True, "mode": "never"})),
+    UnsupportedOption("ocsp_cache", "warn", "OCSP is not served", ({"enabled": False},)),
     UnsupportedOption("cluster.accounts", "warn", "all accounts share one connection between two servers"),
     UnsupportedOption(
         "cluster.pool_size", "warn", "all accounts share one connection between two servers", (-1, 1)
@@ -100,8 +103,6 @@ UNSUPPORTED: tuple[UnsupportedOption, ...] = (
         "warn",
         "streams keep their leaders when a leaf connection is lost",
     ),
-    UnsupportedOption("connect_error_reports", "warn", _FIXED_REPORTS),
-    UnsupportedOption("reconnect_error_reports", "warn", _FIXED_REPORTS),
     UnsupportedOption("no_sublist_cache", "warn", "the cache of routing plans is always used"),
 )
 
@@ -117,7 +118,17 @@ def unsupported(options: Options) -> tuple[list[ConfigProblem], list[ConfigProbl
         ConfigProblem(_position(options, path), f"{path}: {why}")
         for path, why in (*_of_accounts(options), *_of_remotes(options))
     ]
+    found["refuse"] += [
+        ConfigProblem(_position(options, path), f"{path}: {why}") for path, why in _of_stapling(options)
+    ]
     return found["warn"], found["refuse"]
+
+
+def _of_stapling(options: Options) -> Iterator[tuple[str, str]]:
+    """Yield the path and reason if clients are promised OCSP answers: they would refuse the connection."""
+    given = options.ocsp or {}
+    if given.get("enabled") and str(given.get("mode", "")).lower() in ("always", "must"):
+        yield "ocsp", _NO_STAPLES
 
 
 def _of_accounts(options: Options) -> Iterator[tuple[str, str]]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from ..clock import SECOND
 from ..connection.dial import dial
+from ..connection.reports import is_reported
 from .credentials import read_credentials, sign
 from .remote_urls import RemoteUrls, proxy_address
 
@@ -35,7 +36,6 @@ _RETRY_DELAYS = {
     "remote leafnode has same cluster name": LONG,
     "minimum version required": _SHORT,
 }
-_REPORT_EVERY = 120  # attempts from one error in the log to the next
 
 FindAccount = Callable[[str], Awaitable["Account | None"]]
 
@@ -61,6 +61,7 @@ class LeafRemote:
         self._make = make
         self.options = options
         self.targets = RemoteUrls(options.urls, None if options.no_randomize else random.shuffle)
+        self._joined_before = False
         self.target: RemoteUrl | None = None
         self.attempts = 0
         self._hub_wants_tls = False
@@ -89,6 +90,7 @@ class LeafRemote:
     def joined(self) -> None:
         """Take note that the hub has accepted this server."""
         self.attempts = 0
+        self._joined_before = True
 
     def hub_error(self, text: str) -> None:
         """Take note of an -ERR, with which the hub says why it closes."""
@@ -224,8 +226,9 @@ class LeafRemote:
             f"Error trying to connect as leafnode to remote server {str(target)!r} "
             f"(attempt {self.attempts}): {reason}"
         )
-        log = self._context.log
-        (log.error if self.attempts == 1 or self.attempts % _REPORT_EVERY == 0 else log.debug)(text)
+        context = self._context
+        reported = is_reported(context.options, self.attempts, connected_before=self._joined_before)
+        (context.log.error if reported else context.log.debug)(text)
 
 
 def _is_address(host: str) -> bool:

@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 from ...protocol.lazy_dataclass import dataclass
 from ..clock import SECOND
 from ..connection.dial import dial
+from ..connection.reports import is_reported
 
 if TYPE_CHECKING:
     from ..clock import Timer
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 _INTERVAL = SECOND
 _LONGEST = 30 * SECOND
 _DIAL_SECONDS = 1.0
-_REPORT_EVERY = 3600  # attempts
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,7 @@ class RouteRemote:
         self.explicit = explicit
         self.server_id = ""
         self.attempts = 0
+        self._connected_before = False
         self._protocol: SocketProtocol | None = None
         self._task: asyncio.Task[None] | None = None
         self._timer: Timer | None = None
@@ -107,6 +108,7 @@ class RouteRemote:
         """Take note of the server at the address, which has sent its INFO."""
         self.server_id = server_id
         self.attempts = 0
+        self._connected_before = True
 
     def lost(self) -> None:
         """Dial again later, because the socket is closed."""
@@ -148,9 +150,11 @@ class RouteRemote:
 
     def _failed(self, reason: str) -> None:
         self.attempts += 1
-        cluster, log = self._context.cluster, self._context.log
+        context = self._context
+        cluster, log = context.cluster, context.log
         text = f"Error trying to connect to route (attempt {self.attempts}): {reason}"
-        (log.error if self.attempts == 1 or self.attempts % _REPORT_EVERY == 0 else log.debug)(text)
+        reported = is_reported(context.options, self.attempts, connected_before=self._connected_before)
+        (log.error if reported else log.debug)(text)
         if not self.explicit and self.attempts > cluster.connect_retries:
             self._routes.forget(self)
             return

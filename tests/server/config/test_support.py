@@ -58,6 +58,10 @@ def test_a_part_that_may_be_missed_is_warned_of(text: str, start: str) -> None:
     "text",
     [
         "cluster { port: 6222, pool_size: -1, compression: off }",
+        "ocsp: false",
+        "ocsp { mode: never }",
+        "leafnodes { remotes: [{url: nats://x:1, tls { ocsp_peer: false } }] }",
+        "leafnodes { remotes: [{url: nats://x:1, tls { ocsp_peer { verify: false } } }] }",
         "cluster { port: 6222, compression: accept }",
         "leafnodes { port: 7422, compression: disabled, remotes: [{url: nats://x:1, compression: accept}] }",
         "jetstream { store_dir: /x }\naccounts { A { jetstream: enabled } }",
@@ -71,6 +75,10 @@ def test_what_asks_for_no_more_than_there_is_is_not_warned_of(text: str) -> None
     ("text", "start"),
     [
         ("jetstream {\n store_dir: /x\n key: secret }", "3:2: jetstream.key: "),
+        (
+            "leafnodes { remotes: [{url: nats://x:1, tls {\n ocsp_peer: true } }] }",
+            "2:2: leafnodes.remotes.0.tls.ocsp_peer: Python's ssl",
+        ),
     ],
 )
 def test_what_would_be_unsafe_to_go_without_is_refused(text: str, start: str) -> None:
@@ -88,3 +96,10 @@ def test_every_row_names_an_option() -> None:
             assert cls is not None
             assert step in specs(cls), row.path
             cls = specs(cls)[step].section
+
+
+@pytest.mark.parametrize("mode", ["always", "must"])
+def test_stapled_answers_that_clients_were_promised_are_refused(mode: str) -> None:
+    _, refusals = rows(f"ocsp {{ mode: {mode} }}")
+    assert len(refusals) == 1
+    assert refusals[0].startswith("1:1: ocsp: Python's ssl cannot send OCSP answers")
