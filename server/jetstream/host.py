@@ -43,7 +43,7 @@ class BatchCapacity:
     max_open: int = 1000
     max_msgs: int = 1000
     timeout: int = 10 * SECOND
-    max_batch_bytes: int = 32 * 1024 * 1024
+    max_batch_bytes: int = 16 * 1024 * 1024
     max_bytes: int = 256 * 1024 * 1024
     open: int = 0
     bytes: int = 0
