@@ -20,6 +20,7 @@ from ...cli.errors import (
     UnavailableError,
     UsageError,
     mistakes,
+    warn,
 )
 from ...cli.jetstream import JsApi
 from ...cli.proposal import in_hint
@@ -94,6 +95,13 @@ def pruned(prune: bool, owner: str, found: Sequence[DomainDocument]) -> str:
         written = f"; the documents' own: {', '.join(named)}" if named else ""
         raise UsageError(
             "--prune needs --owner", f"only what carries the mark of an owner is ever deleted{written}"
+        )
+    owners = [each.owner or owner for each in found]
+    if prune and owner not in owners:
+        others = ", ".join(sorted(set(owners)))
+        warn(
+            f"no document is {owner}'s, they are {others}'s: all that {owner} has in these domains is to be "
+            "deleted"
         )
     return owner if prune else ""
 

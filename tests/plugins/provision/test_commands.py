@@ -132,6 +132,16 @@ def test_a_form_is_no_file_and_a_file_no_form(cli: Cli, tmp_path: Path) -> None:
     assert "created stream COPY" in cli.ok("apply", "yaml")
 
 
+def test_an_owner_of_no_document_is_pruned_with_a_warning(cli: Cli, tmp_path: Path) -> None:
+    theirs = write(tmp_path, "owner: shop\nstreams: {A: {subjects: [a]}}\n")
+    cli.ok("apply", "-f", theirs)
+    said = "no document is other's, they are shop's: all that other has"
+    assert said in cli.run("plan", "-f", theirs, "--prune", "--owner", "other").err
+    assert "is to be deleted" not in cli.run("plan", "-f", theirs, "--prune", "--owner", "shop").err
+    nobodys = write(tmp_path, "streams: {B: {subjects: [b]}}\n")
+    assert "is to be deleted" not in cli.run("plan", "-f", nobodys, "--prune", "--owner", "shop").err
+
+
 def test_paths_of_documents_are_named_by_f(cli: Cli, tmp_path: Path) -> None:
     file = write(tmp_path, ORDERS)
     for words, line in (
