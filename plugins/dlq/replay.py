@@ -99,7 +99,7 @@ async def replay(
             again = await _repetition(connection, run.outcome)
             error.hints += (f"{_counted(run.outcome)} of {render.number(len(letters))}; {again}",)
             raise
-        _report(queue, run.outcome, len(letters))
+        await _report(queue, run.outcome, len(letters))
         if run.outcome.published and run.outcome.stream == queue.source:
             await _warn_of_readers(queue, to)
 
@@ -173,7 +173,7 @@ def _counted(outcome: Replayed) -> str:
     return f"replayed {page.counted(outcome.published + outcome.before)}"
 
 
-def _report(queue: Queue, outcome: Replayed, selected: int) -> None:
+async def _report(queue: Queue, outcome: Replayed, selected: int) -> None:
     """Say what was done. Raises CliError if some letters could not be replayed."""
     done = outcome.published + outcome.before
     text = f"Replayed {render.number(done)} of {page.counted(selected)} of {queue.source}"
@@ -181,9 +181,11 @@ def _report(queue: Queue, outcome: Replayed, selected: int) -> None:
         text += f", {render.number(outcome.before)} of them by an earlier replay"
     render.show(text)
     if outcome.early:
+        window = await _window(queue.connection, outcome.stream)
+        span = f" of {window}" if window else ""
         raise RefusedError(
             f"{outcome.stream} still knows the ids of {page.counted(outcome.early)} and stored none of them",
-            "they were published less than its duplicate window ago; the same command works after it",
+            f"they were published less than its duplicate window{span} ago; the same command works after it",
             "--new-ids publishes them now, with other ids",
         )
     if outcome.gone:
@@ -195,14 +197,18 @@ def _report(queue: Queue, outcome: Replayed, selected: int) -> None:
 
 async def _repetition(connection: NatsConnection, outcome: Replayed) -> str:
     """Return until when a repetition doubles nothing."""
-    if not outcome.stream:
-        return "the same command goes on"
+    window = await _window(connection, outcome.stream)
+    return "the same command goes on" + (f", and doubles nothing within {window}" if window else "")
+
+
+async def _window(connection: NatsConnection, stream: str) -> str:
+    """Return how long a stream knows the ids of messages; empty if that is not told."""
     try:
-        info = await connection.js.request(f"STREAM.INFO.{outcome.stream}")
+        info = await connection.js.request(f"STREAM.INFO.{stream}") if stream else {}
     except CliError:
-        return "the same command goes on"
-    window = render.go_span(int(info["config"].get("duplicate_window", 0)))
-    return f"the same command goes on, and doubles nothing within {window}"
+        return ""
+    window = int((info.get("config") or {}).get("duplicate_window", 0))
+    return render.go_span(window) if window else ""
 
 
 async def _warn_of_readers(queue: Queue, to: str) -> None:
