@@ -80,7 +80,7 @@ UNSUPPORTED: tuple[UnsupportedOption, ...] = (
     UnsupportedOption("write_timeout", "warn", "a late write always closes the connection"),
     UnsupportedOption("leafnodes.write_timeout", "warn", "a late write always closes the connection"),
     UnsupportedOption("websocket.tls.connection_rate_limit", "warn", _CLIENTS_ONLY),
-    UnsupportedOption("mqtt.tls.connection_rate_limit", "warn", "handshakes are not limited yet"),
+    UnsupportedOption("mqtt.tls.connection_rate_limit", "warn", _CLIENTS_ONLY),
     UnsupportedOption("leafnodes.tls.connection_rate_limit", "warn", _CLIENTS_ONLY),
     UnsupportedOption("max_traced_msg_len", "warn", "traces are not cut"),
     UnsupportedOption("jetstream.max_buffered_size", "warn", _NO_QUEUES),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from lib.eventually import eventually
+from lib.mqtt import MQTTClient, connect
 from lib.process import ServerProcess
 from lib.web_socket import WebSocket
 from lib.wire import Wire
@@ -176,3 +178,16 @@ def test_a_leaf_node(serve: Serve, launch: Callable[[str], ServerProcess], own: 
             return bool(wire.sync())
 
         eventually(crosses)
+
+
+def test_an_mqtt_client(serve: Serve) -> None:
+    more = (
+        f'jetstream {{ store_dir: "<store>" }}\nmqtt {{ listen: 127.0.0.1:<mqtt>, {TLS % "verify_and_map"} }}'
+    )
+    text = config("app.example.com", tls="", more=more).replace("A { users", "A { jetstream: enabled, users")
+    server = serve(text)
+    for name, code in (("names", 0), ("plain", 5)):
+        plain = socket.create_connection(("127.0.0.1", server.ports["mqtt"]), timeout=20)
+        with MQTTClient(0, context(name).wrap_socket(plain)) as client:
+            client.send(connect("x"))
+            assert client.read().body == bytes((0, code))
