@@ -11,6 +11,7 @@ that space, which delivers to the same sink.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from ...protocol.subject import ANY_REST, collide, has_wildcard, is_subset, matches
@@ -202,8 +203,10 @@ class SubjectSpace(SubscriptionOwner):
             mapping = None if self.mappings.empty else self.mappings.find(text)
             if mapping is None and (shared := self._shared_plan(subject)) is not None:
                 return shared.under(subject, text)
-            if len(self.plans) >= _MOST_PLANS or self._planned >= _MOST_PLANNED:
+            if self._planned >= _MOST_PLANNED:
                 self._clear_plans()
+            elif len(self.plans) >= _MOST_PLANS:
+                self._drop_oldest_plans()
             plan = self.plans[subject] = Plan(subject, text, self.sublist, mapping, self._draw)
             self._planned += plan.subscription_count
         return plan
@@ -238,6 +241,24 @@ class SubjectSpace(SubscriptionOwner):
             self.stream_routes.learn(subject, plan)
         return plan
 
+    def prepare(self, subject: bytes) -> bool:
+        """Work out who receives a literal subject of a client, for `lookups`.
+
+        Return False if that is not what they lack.
+        """
+        if subject in self.plans or subject.startswith(_SHARED):
+            return False
+        unmapped = self.mappings.empty
+        if unmapped:
+            if self.stream_routes.plan(subject) is not None:
+                return True
+            if hash(subject) not in self._seen and self.inbox_routes.receiver(subject) is not None:
+                return True
+        plan = self.plan(subject)
+        if unmapped and plan.batch_subscription is not None:
+            self.stream_routes.learn(subject, plan)
+        return True
+
     def mapped(self, subject: str) -> str | None:
         """Return the subject that a message published to `subject` goes to, None if it is lost."""
         mapping = None if self.mappings.empty else self.mappings.find(subject)
@@ -251,6 +272,12 @@ class SubjectSpace(SubscriptionOwner):
         self.stream_routes.clear()
         self.inbox_routes.clear()
         self._clear_plans()
+
+    def _drop_oldest_plans(self) -> None:
+        """Make room for some. Most of those that are used now stay, also if a few more are used than fit."""
+        plans = self.plans
+        for oldest in list(islice(plans, _MOST_PLANS >> 3)):
+            self._planned -= plans.pop(oldest).subscription_count
 
     def _clear_plans(self) -> None:
         self.plans.clear()

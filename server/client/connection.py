@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ...native import COMPILED, deliver_publishes
+from ...native import COMPILED, deliver_publishes, scan_publishes
 from ...protocol.quoting import quoted
 from ...protocol.subject import is_literal
 from ...protocol.tracing import MARK as TRACED
@@ -148,23 +148,14 @@ class ClientConnection(ClientPeer):
         if not self.headers:
             verbs = (verbs[0], b"")  # an HPUB of a client that has no headers ends its connection
         pos = count = size = 0
+        prepared = -1  # the place of the publish that a plan was made for last
         together, go_on = TOGETHER, True
         while go_on and count < most and pos < len(data):
             run: list[Publish] = []
+            rest = most - count, longest, largest, verbs
+            rules, pending = self.client_permissions.rules, account.pending_flush
             pos, some, some_bytes, queued, receiver = deliver_publishes(
-                lookups,
-                self.client_permissions.rules,
-                _CLIENT,
-                TRACED,
-                account.pending_flush,
-                run,
-                together,
-                data,
-                pos,
-                most - count,
-                longest,
-                largest,
-                verbs,
+                lookups, rules, _CLIENT, TRACED, pending, run, together, data, pos, *rest
             )
             count += some
             size += some_bytes
@@ -180,7 +171,10 @@ class ClientConnection(ClientPeer):
                 count += acked
                 size += acked_bytes
             if not (run or acked or queued):
-                break
+                if pos in {prepared, len(data)} or not self._prepare(data, pos, longest, largest, verbs):
+                    break
+                prepared = pos
+                continue
             go_on = pos == len(data) or not self.must_pause(_NOTHING)
             together = min(together << 1, most)  # as in `fan_out`
         self.in_msgs += count
@@ -191,6 +185,15 @@ class ClientConnection(ClientPeer):
         statistics.in_msgs += count
         statistics.in_bytes += size
         return pos, count, go_on
+
+    def _prepare(self, data: bytes, pos: int, longest: int, largest: int, verbs: tuple[bytes, bytes]) -> bool:
+        """Make the plan of the publish at `pos`, as `fan_out` does; return whether it was missing."""
+        account = self.account
+        if account is None or self._restricted or self.closed_reason or self.clock.now() >= self.until:
+            return False
+        found: list[Op] = []
+        scan_publishes(data, pos, 1, longest, largest, verbs, found)
+        return bool(found) and account.prepare(found[0][1])
 
     def _serve(self, operations: Iterator[Op]) -> None:
         while True:

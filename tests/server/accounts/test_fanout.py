@@ -13,7 +13,15 @@ from lib.fake_clock import FakeClock
 from pyjs.protocol.tracing import MARK
 from pyjs.protocol.wire import encode
 from pyjs.protocol.wire.ops import HPUB, PUB, SUB, Op
-from pyjs.server.accounts import INTERNAL, Account, ConnectionKind, Message, RoutedMessage, Subscription
+from pyjs.server.accounts import (
+    INTERNAL,
+    Account,
+    ConnectionKind,
+    Message,
+    RoutedMessage,
+    Subscription,
+    space,
+)
 from pyjs.server.accounts.fanout import fan_out
 from pyjs.server.accounts.flusher import Flusher, OutboundQueue
 from pyjs.server.accounts.plan import Plan
@@ -256,3 +264,11 @@ def test_a_batch_callback_gets_runs_and_the_turn_may_end_between_them(length: in
     fixture.quickly([operation(n, (False, "a", b"", b""), True) for n in range(length)])
     assert [int(body) for _, _, _, body in fixture.heard] == list(range(length))
     assert fixture.messages == length
+
+
+def test_the_oldest_plans_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(space, "_MOST_PLANS", 16)
+    account = Account("A", Flusher(FakeClock()))
+    for number in range(17):
+        account.plan(b"a.%d" % number)
+    assert [*account.plans] == [b"a.%d" % number for number in range(2, 17)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from lib.fake_wire import ClientsFixture
+from pyjs.native import COMPILED
 from pyjs.server.accounts.subscription import Publish
 
 
@@ -25,3 +26,29 @@ def test_publishes_to_two_receivers_in_turn(count: int) -> None:
     while len(taken) < count and client.open and fixture.clock.pending():
         fixture.clock.advance(1)
     assert taken == [b"%b3\r\n%03d\r\n" % (b"ab"[number % 2 :][:1], number) for number in range(count)]
+
+
+@pytest.mark.skipif(not COMPILED, reason="the plain form delivers all publishes as operations")
+@pytest.mark.parametrize("pattern", ["a.>", "a.*.*"])
+def test_a_plan_that_is_missing_does_not_end_the_pass(pattern: str) -> None:
+    fixture = ClientsFixture()
+    client = fixture.connected()
+    client.says(f"SUB {pattern} 1\r\n")
+    frames = [b"PUB a.%d.x 0\r\n\r\n" % (number % 40) for number in range(60)]
+    answer = client.says(b"".join(frames))
+    assert client.connection.parser.delivered == 60
+    assert answer == b"".join(b"MSG a.%d.x 1 0\r\n\r\n" % (number % 40) for number in range(60))
+
+
+@pytest.mark.skipif(not COMPILED, reason="the plain form delivers all publishes as operations")
+def test_no_plan_is_made_when_the_turn_is_over() -> None:
+    fixture = ClientsFixture()
+    client = fixture.connected()
+    client.says("SUB a.> 1\r\n")
+    client.connection.until = fixture.clock.now()
+    frame = b"PUB a.b.c 0\r\n\r\n"
+    deliver = client.connection.parser.deliver
+    assert deliver is not None
+    assert deliver(frame, 512, 4096, 1 << 20, (b"PUB ", b"HPUB ")) == (0, 0, True)
+    client.connection.until += 1
+    assert deliver(frame, 512, 4096, 1 << 20, (b"PUB ", b"HPUB ")) == (len(frame), 1, True)
