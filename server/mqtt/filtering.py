@@ -304,8 +304,14 @@ class Filtering(ConnectionPart[MQTTPeer]):
         self._send(subject, payload, flags, packet_id)
 
     def _send(self, subject: bytes, payload: bytes, flags: int, packet_id: int) -> None:
-        lead = packets.publish_lead(to_topic(subject), len(payload), flags, packet_id)
-        self._connection.send_message(lead, payload, len(payload))
+        connection, topic = self._connection, to_topic(subject)
+        connection.send_message(
+            packets.publish_lead(topic, len(payload), flags, packet_id), payload, len(payload)
+        )
+        if connection.context.options.trace:
+            shown = topic.decode("utf-8", "replace")
+            line = f"PUBLISH {shown} QoS={flags >> 1 & 3} size={len(payload)}"
+            connection.context.log.trace(f"{connection} - ->> [{line}]")
 
     # --- what it answers
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from ..accounts.auth import MQTT, MQTT_WS
 from ..accounts.flusher import OutboundQueue
 from ..client import ClientConnection
+from .packets import NAMES
 
 if TYPE_CHECKING:
     from ..accounts import Account
@@ -79,6 +80,8 @@ class MQTTPeer(ClientConnection):
         if not self.closed_reason:
             OutboundQueue.send_line(self, packet)
             self._flusher.schedule()
+            if self.context.options.trace:
+                self.context.log.trace(f"{self} - ->> [{NAMES[packet[0] & 0xF0]} {len(packet)} bytes]")
 
     @property
     def holds_back(self) -> bool:

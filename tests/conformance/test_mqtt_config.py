@@ -87,6 +87,16 @@ def test_what_a_reload_cannot_change(launch: Callable[[str], ServerProcess]) -> 
     eventually(lambda: "config reload not supported for" in server.log())
 
 
+def test_packets_are_traced(launch: Callable[[str], ServerProcess]) -> None:
+    server = launch(CONFIG.format("") + "trace: true\n")
+    with MQTTClient.joined(server.ports["mqtt"], "c") as client:
+        assert client.subscribe(("a", 0)) == [0]
+        client.send(publish("a", b"x"))
+        assert client.message() == Publish("a", b"x")
+        for line in ("<<- [CONNECT", "->> [CONNACK", "<<- [PUBLISH", "->> [PUBLISH a "):
+            eventually(lambda line=line: line in server.log())  # type: ignore[misc]
+
+
 def test_qos_2_can_be_switched_off(serve: Callable[[str], ServerProcess]) -> None:
     port = serve(CONFIG.format("reject_qos2_publish: true, downgrade_qos2_subscribe: true")).ports["mqtt"]
     with MQTTClient.joined(port) as client:
