@@ -154,10 +154,10 @@ class LeaderProposals:
         schedules, now = self.stream.schedules, self.now()
         self._firing = True
 
-        def finished(_: object) -> None:
+        def finished(outcome: Outcome | Exception) -> None:
             self._firing = False
             if self.stream.leading:
-                self.stream.schedules.rearm()
+                self.stream.schedules.rearm(soon=not isinstance(outcome, Exception))
 
         fired = schedules.due(now)
         if fired:

@@ -479,7 +479,7 @@ class Ingest:
 
     def _fire_due(self) -> None:
         self.fire(self._schedules.due(self._now()))
-        self._schedules.rearm()
+        self._schedules.rearm(soon=True)
 
     def fire(self, fired: list[Fired]) -> None:
         """Store what these schedules bring, as far as they have not ended."""

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ...clock import Clock
 
 REST = SECOND // 4  # ns: the least time until the timer fires
+MOST_AT_ONCE = 64  # schedules that fire in one turn
 SPARE = 1024  # entries of the heap that may be out of date, besides one for each schedule
 
 Fired = tuple[int, str]  # a schedule's sequence, and when it fires next (RFC 3339), or "purge"
@@ -68,7 +69,7 @@ class MessageSchedules:
         header = message.header
         if schedule_headers.IN_HEADER not in header:
             return
-        last = max(message.time, self._store.last_time) // SECOND * SECOND
+        last = max(message.time, self._store.last_time) // SECOND * SECOND + 1  # what was due then has fired
         self._note(message.seq, message.subject, header, message.time, last)
 
     def _note(self, sequence: int, subject: str, header: bytes, time: int, last: int) -> bool:
@@ -107,11 +108,15 @@ class MessageSchedules:
         self._heap = [(at, sequence, subject) for subject, (at, sequence) in self._times.items()]
         heapq.heapify(self._heap)
 
-    def rearm(self) -> None:
-        """Set the timer for the schedule that is due first."""
+    def rearm(self, *, soon: bool = False) -> None:
+        """Set the timer for the schedule that is due first.
+
+        soon: whether to go on in the next turn if some are due already, as not all of them fire in one.
+        """
         self._timer.clear()
         if self._heap:
-            self._timer.at(max(self._heap[0][0], self._clock.now() + REST))
+            now, at = self._clock.now(), self._heap[0][0]
+            self._timer.at(now if soon and at <= now else max(at, now + REST))
 
     def due(self, now: int) -> list[Fired]:
         """Return the schedules that fire at `now` (ns), by sequence; not all of them if there are very many.
@@ -121,7 +126,7 @@ class MessageSchedules:
         found: list[Fired] = []
         again: list[tuple[int, int, str]] = []
         until = perf_counter() + SLICE
-        while self._heap and self._heap[0][0] <= now and perf_counter() < until:
+        while self._heap and self._heap[0][0] <= now and len(found) < MOST_AT_ONCE and perf_counter() < until:
             at, sequence, subject = heapq.heappop(self._heap)
             if self._times.get(subject) != (at, sequence):
                 continue
