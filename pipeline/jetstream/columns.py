@@ -83,6 +83,10 @@ class MessageColumns:
         wrong = np.flatnonzero(inside != np.arange(start, start + len(inside)))
         return start + (int(wrong[0]) if len(wrong) else len(inside))
 
+    def absent(self, start: int, end: int) -> int:
+        """Return how many sequences of [start, end) are not among these rows, all of which are >= start."""
+        return end - start - int(np.searchsorted(self.sequences, end))
+
     def batch(self, columns: Sequence[str], stream: str, domain: str) -> pa.RecordBatch:
         """Return the rows as a record batch of these columns."""
         return pa.RecordBatch.from_arrays(

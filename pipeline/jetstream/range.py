@@ -11,6 +11,7 @@ range or an error. A batch bounds the memory in use, in rows and bytes. Complete
 from __future__ import annotations
 
 import builtins
+import logging
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -37,6 +38,7 @@ from .errors import Behind, DataLoss, Interrupted, ShortRead
 from .leader import LeaderReader
 from .stream_status import StreamStatus
 
+LOG = logging.getLogger("pyjs.pipeline")
 _PASSING = (Interrupted, ConnectionLost, NoResponders, NoServers, TimedOut)
 UNAVAILABLE = 503
 
@@ -47,6 +49,8 @@ class StreamRange:
 
     created: the creation time of the stream that is meant; set it if another stream of that name must not be
         read
+    late_bound: whether the range starts at whatever the stream begins with when it is read; what left the
+        front before that is no loss
     """
 
     stream: str
@@ -54,6 +58,7 @@ class StreamRange:
     end: int
     subjects: tuple[str, ...] = ()
     created: str = ""
+    late_bound: bool = False
 
 
 def read(
@@ -77,17 +82,26 @@ def read(
     retry_interval: seconds between two such attempts
 
     Raises ShortRead, UnknownStream, ApiError, AuthorizationError, NotPermitted, and DataLoss unless
-    `tolerate_loss`.
+    `tolerate_loss`. What left the front of a late-bound range is one warning with a count, at the end.
     """
     names = tuple(columns) if columns is not None else layout.names(headers=headers)
     reading = _Reading(connection, api, range, batch, tolerate_loss=tolerate_loss)
+    try:
+        yield from _retrying(reading, names, domain, retries, retry_interval)
+    finally:
+        reading.report_rolled_off()
+
+
+def _retrying(
+    reading: _Reading, names: Sequence[str], domain: str, retries: int, retry_interval: float
+) -> Iterator[pa.RecordBatch]:
     failures = 0
-    while reading.position < range.end:
+    while not reading.done:
         try:
             for message_range in reading.ranges():
                 failures = 0
                 if len(message_range.rows):
-                    yield from _cut(message_range.rows.batch(names, range.stream, domain), batch)
+                    yield from reading.cut(message_range.rows.batch(names, reading.stream, domain))
         except _PASSING as error:
             reason: Exception = error
         except ApiError as error:
@@ -102,11 +116,6 @@ def read(
         else:
             time.sleep(retry_interval)
             reading.reconnect(reason)
-
-
-def _cut(rows: pa.RecordBatch, most: int) -> Iterator[pa.RecordBatch]:
-    for start in builtins.range(0, rows.num_rows, most):
-        yield rows.slice(start, most)
 
 
 class _Reading:
@@ -127,7 +136,19 @@ class _Reading:
         self._tolerate = tolerate_loss
         self._created = wanted.created
         self._silence = False  # the last attempt ended because nothing arrived
+        self._rolled_off = 0  # sequences that left the front of a late-bound range before they were read
+        self.stream = wanted.stream
         self.position = wanted.start
+
+    @property
+    def done(self) -> bool:
+        """Whether the whole range was returned or is gone."""
+        return self.position >= self._range.end
+
+    def cut(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Yield the rows, at most `batch` at a time."""
+        for start in builtins.range(0, rows.num_rows, self._batch):
+            yield rows.slice(start, self._batch)
 
     def ranges(self) -> Iterator[MessageRange]:
         """Read on until the range is complete or nothing more arrives.
@@ -200,7 +221,7 @@ class _Reading:
         """Move the position to the stream's first message if that is later."""
         if stream.first > self.position:
             until = min(stream.first, self._range.end)
-            self._lose(self.position, until)
+            self._lose_front(self.position, until, until - self.position)
             self.position = until
 
     def _check_gaps(self, message_range: MessageRange) -> None:
@@ -210,7 +231,7 @@ class _Reading:
             stream = self._facts()
             until = min(stream.first, message_range.until)
             if missing < until:
-                self._lose(missing, until)
+                self._lose_front(missing, until, message_range.rows.absent(self.position, until))
             for lost in stream.lost:
                 if self.position <= lost < message_range.until:
                     self._lose(lost, lost + 1, "the server found it damaged")
@@ -235,6 +256,26 @@ class _Reading:
     def _lose(self, first: int, end: int, reason: str = "") -> None:
         if not self._tolerate:
             raise DataLoss(self._range.stream, first, end - 1, reason)
+
+    def _lose_front(self, first: int, end: int, absent: int) -> None:
+        """Note that the stream now begins behind sequences that were not read, `absent` in number."""
+        if self._range.late_bound:
+            self._rolled_off += absent
+        else:
+            self._lose(first, end)
+
+    def report_rolled_off(self) -> None:
+        """Warn of what left the front of a late-bound range."""
+        if self._rolled_off:
+            LOG.warning(
+                "stream %s: %d sequences of %d to %d left the stream before they were read; this read starts "
+                "at earliest, so it takes what is left",
+                self.stream,
+                self._rolled_off,
+                self._range.start,
+                self._range.end - 1,
+            )
+            self._rolled_off = 0
 
     # -- what may pass
 

@@ -123,7 +123,7 @@ READING = (
         positions.sequences,
         READERS,
         '`earliest`, `latest` or `{"ORDERS": 1234}` (sequences; -2: earliest, -1: latest); '
-        "for a new query only",
+        "for a new query only. `earliest` is whatever the stream begins with when it is read",
         unset="earliest for batches, latest for streams",
     ),
     Option(
@@ -179,7 +179,8 @@ READING = (
         values.flag,
         READERS,
         "whether to fail, or warn and continue, if messages were removed before they were read or a stream "
-        "was created again. Messages that were deleted one by one do not count",
+        "was created again. Messages that were deleted one by one do not count, nor what left the front "
+        "before a start at `earliest` was read",
         default="true",
     ),
     Option("includeHeaders", values.flag, READERS, "add a column `headers`", default="false"),

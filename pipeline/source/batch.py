@@ -57,7 +57,16 @@ class BatchReader(DataSourceReader):
             most=self.settings.max_records,
         )
         return [
-            ReadTask(StreamRange(name, start, end, self.narrowed.subjects, found[name].created))
+            ReadTask(
+                StreamRange(
+                    name,
+                    start,
+                    end,
+                    self.narrowed.subjects,
+                    found[name].created,
+                    late_bound=bounds.late_bound(name),
+                )
+            )
             for name, start, end in pieces
         ]
 

@@ -7,7 +7,7 @@ import logging
 from ...protocol.timestamp import format_rfc3339
 from ..jetstream import DataLoss, StreamStatus
 from ..options import OptionError, QuerySettings
-from ..options.positions import StreamPosition, StreamPositions
+from ..options.positions import EARLIEST_WORD, StreamPosition, StreamPositions
 from .directory import LIMITS, StreamDirectory
 from .loss import BeyondEnd
 
@@ -41,7 +41,11 @@ class PositionResolver:
                     "give an earlier time, or set startingOffsetsByTimestampStrategy to latest",
                 )
             return found or stream.last + 1
-        return stream.first if position.kind == "earliest" else stream.last + 1
+        return stream.first if position.kind == EARLIEST_WORD else stream.last + 1
+
+    def late_bound(self, stream: str) -> bool:
+        """Return whether reading starts at `earliest`: whatever the stream begins with when it is read."""
+        return self._position(self.settings.starting, stream).kind == EARLIEST_WORD
 
     def end(self, stream: StreamStatus) -> int:
         """Return the sequence to stop before. Raises as `start` does for one that does not exist yet."""

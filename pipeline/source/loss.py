@@ -49,7 +49,8 @@ class BeyondEnd(DataLoss):
 def lost(mark: StreamOffset, stream: StreamStatus) -> DataLoss | None:
     """Return what a reader at `mark` has lost of the stream that `stream` describes, None if nothing.
 
-    A work queue and a stream kept by interest lose acknowledged messages: that is their purpose.
+    A work queue and a stream kept by interest lose acknowledged messages: that is their purpose. What left
+    the front before a query that starts at `earliest` read anything is no loss either.
     """
     if stream.created != mark.created:
         return Recreated(stream.name, mark.next, mark.created, stream.created)
@@ -60,7 +61,7 @@ def lost(mark: StreamOffset, stream: StreamStatus) -> DataLoss | None:
             mark.next - 1,
             f"the stream ends at sequence {stream.last}, before {mark.next}, where reading stands",
         )
-    if stream.retention == "limits" and stream.first > mark.next:
+    if stream.retention == "limits" and stream.first > mark.next and not mark.earliest:
         return DataLoss(stream.name, mark.next, stream.first - 1)
     return None
 

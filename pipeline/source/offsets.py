@@ -3,7 +3,8 @@
 Spark keeps it in a checkpoint as `{"ORDERS": {"next": 1235, "created": "2026-…Z"}}`, streams sorted.
 `created` distinguishes a stream from a later one of the same name. If the previous offset did not have a
 stream, or had another one of its name, the mark also has `since`: the sequence from which this offset counts,
-so that a batch that is read again has the same messages as at first.
+so that a batch that is read again has the same messages as at first. Where a new query starts at `earliest`,
+the mark has `earliest`; an offset that ends a batch, as in a checkpoint, never has it.
 """
 
 from __future__ import annotations
@@ -22,11 +23,14 @@ class StreamOffset:
     next: the sequence to read next
     created: the creation time of the stream
     since: the sequence from which the offset counts, as described above, else 0
+    earliest: whether it is where a new query starts at `earliest`: what leaves the front before that is read
+        is no loss
     """
 
     next: int
     created: str
     since: int = 0
+    earliest: bool = False
 
 
 StreamOffsets = dict[str, StreamOffset]
@@ -36,7 +40,12 @@ def read(offset: Mapping[str, Mapping[str, Any]]) -> StreamOffsets:
     """Return the marks of an offset from a checkpoint. Raises ValueError for one of another source."""
     try:
         return {
-            stream: StreamOffset(int(mark["next"]), str(mark["created"]), int(mark.get("since", 0)))
+            stream: StreamOffset(
+                int(mark["next"]),
+                str(mark["created"]),
+                int(mark.get("since", 0)),
+                earliest=mark.get("earliest") is True,
+            )
             for stream, mark in offset.items()
         }
     except (AttributeError, KeyError, TypeError, ValueError):
@@ -48,7 +57,9 @@ def read(offset: Mapping[str, Mapping[str, Any]]) -> StreamOffsets:
 def write(marks: StreamOffsets) -> Offset:
     """Return marks as Spark keeps them. Equal marks give equal texts."""
     return {
-        stream: {"next": mark.next, "created": mark.created} | ({"since": mark.since} if mark.since else {})
+        stream: {"next": mark.next, "created": mark.created}
+        | ({"since": mark.since} if mark.since else {})
+        | ({"earliest": True} if mark.earliest else {})
         for stream, mark in sorted(marks.items())
     }
 
@@ -62,6 +73,14 @@ def ranges(start: StreamOffsets, end: StreamOffsets) -> dict[str, tuple[int, int
         if first < mark.next:
             found[stream] = (first, mark.next)
     return found
+
+
+def late_bound(start: StreamOffsets, end: StreamOffsets, stream: str) -> bool:
+    """Return whether the range of a stream between two offsets begins where the stream itself began."""
+    before, mark = start.get(stream), end[stream]
+    if before is not None and before.created == mark.created:
+        return before.earliest
+    return True
 
 
 def between(start: StreamOffsets, end: StreamOffsets, most: int) -> StreamOffsets:

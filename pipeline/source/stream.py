@@ -70,7 +70,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         found = self._statuses()
         bounds = PositionResolver(self.settings, self.directory)
         self.position = {
-            name: StreamOffset(_kept(bounds.start(stream), stream), stream.created)
+            name: StreamOffset(
+                _kept(bounds.start(stream), stream), stream.created, earliest=bounds.late_bound(name)
+            )
             for name, stream in found.items()
         }
         self.acknowledged = self.position
@@ -112,7 +114,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             end = _not_beyond(end, self.target)
         if before is not None:
             end = self._limited(before, end, limit)
-        if given is not None and not offsets.ranges(before or {}, end) and not _moved(given, end):
+        if given is not None and (
+            end is before or (not offsets.ranges(before or {}, end) and not _moved(given, end))
+        ):
             self.backoff.idle()
             return offsets.write(given)
         self.backoff.busy()
@@ -132,15 +136,24 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[InputPartition]:
         """Return the tasks of the batch between two offsets, always the same for the same two."""
-        marks = offsets.read(end)
+        since, marks = offsets.read(start), offsets.read(end)
         self.position = marks
         pieces = cut(
-            offsets.ranges(offsets.read(start), marks),
+            offsets.ranges(since, marks),
             least=self.settings.min_partitions,
             most=self.settings.max_records,
         )
         return [
-            ReadTask(StreamRange(name, low, high, self.settings.subjects, marks[name].created))
+            ReadTask(
+                StreamRange(
+                    name,
+                    low,
+                    high,
+                    self.settings.subjects,
+                    marks[name].created,
+                    late_bound=offsets.late_bound(since, marks, name),
+                )
+            )
             for name, low, high in pieces
         ]
 
@@ -203,7 +216,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             stream = found.get(name)
             loss = lost(mark, stream) if stream is not None else UnknownStream(name)
             if loss is None:
-                kept[name] = StreamOffset(mark.next, mark.created)
+                first = max(mark.next, stream.first) if stream and mark.earliest else mark.next
+                kept[name] = StreamOffset(first, mark.created)
                 continue
             if self.settings.fail_on_data_loss:
                 raise loss

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from lib.jetstream import ALONE, JetStream
 from lib.process import ServerProcess, free_port
-from lib.spark_query import QUICK, batch, sequences, settings
+from lib.spark_query import QUICK, batch, read, sequences, settings
 from pyjs.client import AuthorizationError, ClientError, NoServers
 from pyjs.pipeline.jetstream import DataLoss, ShortRead, UnknownStream
 from pyjs.pipeline.options import OptionError, QuerySettings
@@ -140,8 +140,9 @@ def test_what_goes_between_planning_and_reading(
 ) -> None:
     js.create(unique, subjects=[unique])
     js.fill(unique, 9)
-    made = settings("read", server, stream=unique)
-    bold = settings("read", server, stream=unique, failOnDataLoss="false")
+    first = {"stream": unique, "startingOffsets": f'{{"{unique}": 1}}'}
+    made = settings("read", server, **first)
+    bold = settings("read", server, **first, failOnDataLoss="false")
     strict, tolerant = (BatchReader(one, columns.schema(one)) for one in (made, bold))
     (task,) = strict.partitions()
     js.call(f"STREAM.PURGE.{unique}", {"seq": 4})
@@ -159,6 +160,31 @@ def test_what_goes_between_planning_and_reading(
         assert list(tolerant.read(task)) == []
     assert "sequences 1 to 9 are not read" in caplog.text
     assert "failOnDataLoss" not in caplog.text
+
+
+def test_what_leaves_a_full_stream_before_earliest_is_read_is_a_warning(
+    server: ServerProcess, js: JetStream, unique: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    js.create(unique, subjects=[unique], max_msgs=10)
+    js.fill(unique, 12)
+    late, strict = (
+        settings("read", server, stream=unique, minPartitions="2", **start)
+        for start in ({}, {"startingOffsets": f'{{"{unique}": 3}}'})
+    )
+    lasting, exact = (BatchReader(one, columns.schema(one)) for one in (late, strict))
+    planned, refused = lasting.partitions(), exact.partitions()
+    js.fill(unique, 7)  # 3 to 9 roll off; the tasks are 3 to 7 and 8 to 12
+    with caplog.at_level(logging.WARNING):
+        assert sequences(read(lasting, planned)) == [10, 11, 12]
+    assert f"stream {unique}: 5 sequences of 3 to 7 left the stream" in caplog.text
+    assert f"stream {unique}: 2 sequences of 8 to 12 left the stream" in caplog.text
+    with pytest.raises(DataLoss, match="sequences 3 to 7 are gone"):
+        read(exact, refused)
+    js.call(f"STREAM.DELETE.{unique}")
+    js.create(unique, subjects=[unique])
+    js.fill(unique, 20)
+    with pytest.raises(Recreated):  # earliest forgives the front, not another stream
+        read(lasting, planned)
 
 
 def test_a_work_queue_may_be_looked_at(server: ServerProcess, js: JetStream, unique: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from lib.eventually import eventually
 from lib.jetstream import ALONE, JetStream
 from lib.process import ServerProcess
-from lib.spark_query import Query, sequences
+from lib.spark_query import Query, plain, sequences
 from pyjs.client import NoServers
 from pyjs.pipeline.jetstream import DataLoss, UnknownStream
 from pyjs.pipeline.options import OptionError
@@ -202,6 +202,57 @@ def test_a_purge_under_a_query_is_a_loss_of_what_was_not_read(
         assert sequences(bold.step() or []) == [9, 10]
     assert "sequences 6 to 8 are gone" in caplog.text
     assert "failOnDataLoss" not in caplog.text  # it is false already
+
+
+def test_a_full_stream_is_read_from_whatever_it_begins_with(
+    server: ServerProcess, js: JetStream, unique: str, caplog: pytest.LogCaptureFixture, start: Start
+) -> None:
+    js.call(f"STREAM.UPDATE.{unique}", js.info(unique)["config"] | {"max_msgs": 10})
+    js.fill(unique, 12)
+    late = start(server, stream=unique, startingOffsets="earliest", maxOffsetsPerTrigger="4")
+    exact = start(server, stream=unique, startingOffsets=f'{{"{unique}": 3}}')
+    for query in (late, exact):
+        query.start = plain(query.reader.initialOffset())  # 3
+    js.fill(unique, 8)  # begins at 11 now, further than a trigger reaches
+    with pytest.raises(DataLoss, match="sequences 3 to 10 are gone"):
+        exact.step()
+    end = late.plan()
+    assert end is not None
+    js.fill(unique, 2)  # and at 13 when the task reads
+    with caplog.at_level(logging.WARNING):
+        assert sequences(late.run(end)) == [13, 14]
+    assert f"stream {unique}: 10 sequences of 3 to 14 left the stream" in caplog.text
+    late.done(end)
+    assert late.start == {unique: {"next": 15, "created": js.info(unique)["created"]}}
+    js.fill(unique, 5)
+    late.restart()
+    with pytest.raises(DataLoss, match="sequences 15 to 17 are gone"):  # a checkpoint is exact
+        late.step()
+
+
+def test_a_late_start_waits_for_enough_rows_without_an_empty_batch(
+    server: ServerProcess, js: JetStream, unique: str, start: Start
+) -> None:
+    js.fill(unique, 3)
+    query = start(server, stream=unique, startingOffsets="earliest", minOffsetsPerTrigger="3")
+    query.start = plain(query.reader.initialOffset())
+    js.call(f"STREAM.PURGE.{unique}", {"seq": 3})
+    assert query.step() is None
+    js.fill(unique, 2)
+    assert sequences(query.step() or []) == [3, 4, 5]
+
+
+def test_a_stream_that_is_found_later_is_read_from_whatever_it_begins_with(
+    server: ServerProcess, js: JetStream, unique: str, start: Start
+) -> None:
+    query = start(server, streamPattern=f"{unique}.*")
+    assert query.step() is None
+    js.create(unique + "B", subjects=[unique + "B"])
+    js.fill(unique + "B", 5)
+    end = query.plan()
+    assert end is not None
+    js.call(f"STREAM.PURGE.{unique}B", {"seq": 3})
+    assert sequences(query.run(end)) == [3, 4, 5]
 
 
 def test_messages_deleted_one_by_one_under_a_query_are_no_loss(
