@@ -1,7 +1,7 @@
 """What a backup fetches from a server: a stream as a whole, or some of its messages by their sequences.
 
 A server sends a stream as a whole faster, but cannot go on after a cut. Messages by their sequences wait for
-a lost connection and for a new leader. Neither makes a consumer, so that both work for every kind of stream.
+a lost connection and for a new leader. Where a consumer decides what a stream keeps, none is made.
 """
 
 from __future__ import annotations
@@ -11,14 +11,19 @@ import base64
 import json
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Generator, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from ...cli.blocking import connection_options
 from ...cli.connection import NatsConnection
 from ...cli.errors import CliError, ExitCode, RemoteError, UnavailableError
+from ...client import BlockingConnection, ClientError, ConnectionOptions, NotPermitted
 from ...protocol.archive.entries import CONSUMERS, ArchiveEntry
 from ...protocol.timestamp import parse_rfc3339
+from . import consumer_read
+from .consumer_read import ConsumerRefusedError
 
 AHEAD = 100  # requests that wait for their answers
 OUTAGE_SECONDS = 60.0  # seconds without a server or a leader
@@ -116,7 +121,61 @@ def ranges(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
 async def messages(
     connection: NatsConnection, stream: str, first: int, last: int
 ) -> AsyncIterator[ArchiveEntry]:
-    """Yield the messages from one sequence to another."""
+    """Yield the messages from one sequence to another.
+
+    In bulk where a consumer that only reads changes nothing; else, and where none can be made, one by one.
+    """
+    info = await connection.js.stream_info(stream)
+    try:
+        options = connection_options(connection.profile)
+    except CliError:  # a websocket
+        options = None
+    if options is not None and info["config"].get("retention", "limits") == "limits":
+        with suppress(ConsumerRefusedError, NotPermitted):
+            async for found in _by_consumer(connection, options, stream, first, last):
+                for entry in found:
+                    yield entry
+                first = found[-1].seq + 1
+            return
+    async for entry in _one_by_one(connection, stream, first, last):
+        yield entry
+
+
+async def _by_consumer(
+    connection: NatsConnection, options: ConnectionOptions, stream: str, first: int, last: int
+) -> AsyncIterator[list[ArchiveEntry]]:
+    """Yield messages in lists. Waits for a server and for a leader. Raises ConsumerRefusedError, CutError."""
+    failing = 0.0  # since when
+    while first <= last:
+        opened: BlockingConnection | None = None
+        reading: Generator[list[ArchiveEntry]] | None = None
+        try:
+            opened = await asyncio.to_thread(BlockingConnection.open, options)
+            reading = consumer_read.read(opened, connection.profile.api_prefix, stream, first)
+            while first <= last and (found := await asyncio.to_thread(next, reading, None)) is not None:
+                wanted = [entry for entry in found if entry.seq <= last]
+                first, failing = found[-1].seq + 1, 0.0
+                if wanted:
+                    yield wanted
+        except NotPermitted:
+            raise
+        except ClientError as error:
+            failing = failing or time.monotonic()
+            if time.monotonic() - failing > OUTAGE_SECONDS:
+                raise CutError(str(error)) from None
+            await asyncio.sleep(RETRY_WAIT)
+        else:
+            return
+        finally:
+            if reading is not None:
+                await asyncio.to_thread(reading.close)
+            if opened is not None:
+                opened.close()
+
+
+async def _one_by_one(
+    connection: NatsConnection, stream: str, first: int, last: int
+) -> AsyncIterator[ArchiveEntry]:
     missing = await gaps(connection, stream)
     if missing is None:
         sequence = first
@@ -140,6 +199,12 @@ async def messages(
     finally:
         for task in asked:
             task.cancel()
+
+
+async def as_in(connection: NatsConnection, stream: str, entry: ArchiveEntry) -> bool:
+    """Return whether a message is in a stream as it was fetched; also if the stream has it no more."""
+    found = await _get(connection, stream, {"seq": entry.seq})
+    return found is None or found == entry
 
 
 def _without(first: int, last: int, missing: list[tuple[int, int]]) -> Iterator[int]:
@@ -183,6 +248,8 @@ async def consumers(connection: NatsConnection, stream: str) -> list[ArchiveEntr
     """
     found = []
     for info in await connection.js.consumers(stream):
+        if str(info["name"]).startswith(consumer_read.NAME):
+            continue  # of a backup that was killed
         floor = {key: int(info["ack_floor"].get(key, 0)) for key in ("consumer_seq", "stream_seq")}
         document = {
             "config": info["config"] | {"name": info["name"]},

@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 from ...protocol.archive.entries import CONSUMERS, ArchiveEntry
-from ...protocol.archive.frames import FrameError, data_size, split
 from .archive import BackupDamagedError, FileWriter, entries, is_head, is_readable, pieces
 from .encryption import BackupKey, EncryptionError
 from .manifest import BackupManifest, Info, fault_of
@@ -161,13 +160,6 @@ class BackupFolder:
             yield from pieces(self.part(name), self.key)
         except (EncryptionError, FileNotFoundError):
             return
-
-    def size_so_far(self, name: str) -> int:
-        """Return how many bytes of data a file that was cut has."""
-        try:
-            return sum(map(data_size, split(self.cut_off(name))))
-        except FrameError:
-            return 0
 
     def files(self, manifest: BackupManifest) -> list[str]:
         """Return the names of the files with messages, in order."""

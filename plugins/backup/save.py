@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from ...cli import render
 from ...cli.connection import NatsConnection
 from ...cli.errors import CliError
 from ...protocol.archive.entries import MAGIC, STATE, ArchiveEntry, ArchiveError, ArchiveReader
@@ -20,10 +21,9 @@ from ...protocol.archive.frames import FrameError, Unframer
 from ...protocol.timestamp import format_exact
 from ..object.progress import Bar
 from .archive import ArchiveFile, BackupDamagedError, BlockSums, FileWriter
-from .fetch import CutError, SnapshotOptions, StreamSnapshot, consumers, gaps, messages
+from .fetch import CutError, SnapshotOptions, StreamSnapshot, as_in, consumers, gaps, messages
 from .folder import DATA, TAR_FILE, UNFINISHED, BackupFolder
 from .manifest import BackupManifest, Info, Segment
-from .resume import MOST_TIMES, goes_on
 
 Say = Callable[[str], object]  # called with a line about what happens
 
@@ -79,17 +79,13 @@ class Save:
         info = await self._connection.js.stream_info(self._stream)
         created = str(info.get("created", ""))
         unfinished = None if self._options.restart else folder.unfinished()
-        times = 0
-        if unfinished and self._can_go_on(unfinished, created):
-            times = int(unfinished.get("times", 1))
-            if await asyncio.to_thread(self._goes_on, unfinished, times):
-                self._say(f"a backup that was cut is in {folder.path}: it goes on")
+        if unfinished:
+            where = f"a backup that was cut is in {folder.path}"
+            if why := await self._why_not(unfinished, info):
+                self._say(f"{where}: it does not go on, because {why}")
+            else:
+                self._say(f"{where}: it goes on, as of {unfinished['taken']}")
                 return await self._go_on(unfinished)
-            self._say(
-                f"a backup that was cut is in {folder.path}: all of it is fetched again, "
-                "which takes less time than the rest message by message"
-            )
-            return await self._whole(created, times)
         if self._options.incremental:
             if not folder.complete:
                 self._say(f"There is no backup in {folder.path} yet: this one has the whole Stream")
@@ -97,24 +93,38 @@ class Save:
             return await self._increment(info)
         return await self._whole(created)
 
-    def _can_go_on(self, unfinished: Info, created: str) -> bool:
-        """Return whether a save that was cut is of this stream, and reached its messages."""
-        if (unfinished["stream"], unfinished["created"]) != (self._stream, created):
-            return False
-        return any(entry.seq for entry in self._folder.so_far(unfinished["file"]))
+    async def _why_not(self, unfinished: Info, info: Info) -> str:
+        """Return why a save that was cut cannot go on; "" if it can.
 
-    def _goes_on(self, unfinished: Info, times: int) -> bool:
-        """Return whether what is there is kept, and not all fetched again. An increment always goes on."""
-        file, state = unfinished["file"], unfinished["state"]
-        return file != DATA or goes_on(self._folder.size_so_far(file), state, times)
+        What is there must be of this stream: a stream that was restored may have the time of creation of the
+        one before it, so the last message is compared, too.
+        """
+        if unfinished["stream"] != self._stream:
+            return f"it is of the Stream {unfinished['stream']}"
+        if unfinished["created"] != str(info.get("created", "")):
+            return "the Stream was created again since"
+        if int(info["state"]["last_seq"]) < int(unfinished["state"]["last_seq"]):
+            return "the Stream has lost its end since"
+        last = await asyncio.to_thread(self._last, unfinished["file"])
+        if last is None:
+            return "no message had come"
+        if not await as_in(self._connection, self._stream, last):
+            return f"the Stream has another message {last.seq} now"
+        return ""
+
+    def _last(self, file: str) -> ArchiveEntry | None:
+        """Return the last whole message of a file that was cut."""
+        last = None
+        for entry in self._folder.so_far(file):
+            last = entry if entry.seq else last
+        return last
 
     # --- the whole stream
 
-    async def _whole(self, created: str, times: int = 0) -> Saved:
-        """Save all of it. times: how often that was begun before, and cut."""
+    async def _whole(self, created: str) -> Saved:
         snapshot = await StreamSnapshot.ask(self._connection, self._stream, self._options.snapshot)
         self._folder.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        started = self._start(DATA, created, snapshot.config, snapshot.state, times)
+        started = self._start(DATA, created, snapshot.config, snapshot.state)
         with FileWriter(self._folder.part(DATA), self._folder.key) as file:
             received = _Received(file)
             try:
@@ -127,8 +137,6 @@ class Save:
                 if not received.sums.last:
                     raise
                 file.close()
-                started["times"] = MOST_TIMES  # where connections are lost, nothing is given up
-                self._folder.write(UNFINISHED, json.dumps(started).encode())
                 self._say(f"{error}: the backup goes on with message {received.sums.last + 1}")
             else:
                 file.close()
@@ -139,7 +147,7 @@ class Save:
                 return saved
         return await self._go_on(started)
 
-    def _start(self, file: str, created: str, config: Info, state: Info, times: int = 0) -> Info:
+    def _start(self, file: str, created: str, config: Info, state: Info) -> Info:
         """Note what is being saved, so that it can go on after a cut."""
         started = {
             "stream": self._stream,
@@ -149,7 +157,6 @@ class Save:
             "config": config,
             "state": state,
             "gone": [],
-            "times": times + 1,
         }
         self._folder.part(file).unlink(missing_ok=True)
         self._folder.write(UNFINISHED, json.dumps(started).encode())
@@ -190,10 +197,28 @@ class Save:
             kept = archive.sums.messages
             again.replace(part)
             await self._fetch(archive, archive.sums.last + 1, int(started["state"]["last_seq"]))
+            await self._compare(started, archive.sums.messages)
             archive.close()
         saved = self._published(started, file, archive.sums, before)
         saved.kept = kept
         return saved
+
+    async def _compare(self, started: Info, messages: int) -> None:
+        """Tell how the stream has changed since the save began. Raises CliError if it is another one."""
+        info = await self._connection.js.stream_info(self._stream)
+        state = started["state"]
+        if str(info.get("created", "")) != started["created"]:
+            raise CliError(
+                f"the Stream {self._stream} was created again while it was saved",
+                "the same command saves all of it",
+            )
+        if started["file"] == DATA and messages < int(state["messages"]):
+            missing = render.counted(int(state["messages"]) - messages, "message")
+            self._say(f"{missing} of {self._stream} went while the backup was cut, and are not in it")
+        if _settings(info["config"]) != _settings(started["config"]):
+            self._say(
+                f"the configuration of {self._stream} has changed: the backup has that of {started['taken']}"
+            )
 
     async def _fetch(self, archive: ArchiveFile, first: int, last: int) -> None:
         async for entry in messages(self._connection, self._stream, first, last):
@@ -241,6 +266,11 @@ class Save:
             await self._fetch(archive, last + 1, int(state["last_seq"]))
             archive.close()
         return self._published(started, file, archive.sums, manifest.segments)
+
+
+def _settings(config: Info) -> Info:
+    """Return a configuration without what servers add to it."""
+    return {name: value for name, value in config.items() if name != "metadata"}
 
 
 def _bytes_behind(last: int, state: Info) -> int:

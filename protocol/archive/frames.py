@@ -48,22 +48,6 @@ def split(pieces: Iterable[bytes]) -> Iterator[bytes]:
         del rest[:at]
 
 
-def data_size(chunk: bytes) -> int:
-    """Return how many bytes of data a whole chunk says that it has. Raises FrameError if it says none.
-
-    Nothing is decompressed, and no checksum is compared.
-    """
-    kind, block = chunk[0], chunk[8 : 8 + _LENGTH]
-    if kind == _PLAIN:
-        return len(chunk) - 8
-    if kind != _COMPRESSED:
-        return 0
-    try:
-        return _length(block)[0]
-    except IndexError:
-        raise FrameError("a block ends too early") from None
-
-
 class Unframer:
     """Reads a stream that arrives in pieces of any size."""
 

@@ -274,7 +274,8 @@ def test_a_killed_backup_goes_on(
         assert verified(cli, folder, *flags, "--live") == ["150 messages as in the Stream"]
         left = {each.name.removesuffix(".enc") for each in (tmp_path / folder).iterdir()}
         assert left - {"backup.json"} == {"stream.tar.s2", "manifest.json"}
-    found = state(cli, stream)
+    # What was killed has left a consumer, which the server removes after some seconds.
+    found = state(cli, stream) | {"consumer_count": 0}
     cli.ok("stream", "rm", stream, "-f")
     cli.ok("stream", "restore", "plain")
     assert state(cli, stream) == found
@@ -285,23 +286,6 @@ def counts(out: str) -> tuple[int, int]:
     found = re.search(r"of \".*\" in .*s: ([0-9,]+) kept, ([0-9,]+) fetched", out)
     assert found, out
     return int(found[1].replace(",", "")), int(found[2].replace(",", ""))
-
-
-def test_a_backup_that_was_killed_early_begins_again_once(
-    cli: Cli, stream: str, fill: Fill, killed: Callable[..., None]
-) -> None:
-    fill(stream, 3000, 1000)
-    words = ("stream", "backup", stream, "saved", "--chunk-size", "64KB")
-    killed(f"{SAVE}.archive:FileWriter.write", 26, *words)
-    killed(f"{SAVE}.archive:FileWriter.write", 28, *words)  # of the whole stream again
-    result = cli.run(*words)
-    assert (result.code, "that was cut is in saved: it goes on" in result.err) == (0, True), result.err
-    assert 0 < counts(result.out)[0] < 2700  # by itself that many would not be kept
-    killed(f"{SAVE}.archive:FileWriter.write", 26, *words)
-    result = cli.run(*words)
-    assert (result.code, "all of it is fetched again, which takes less time" in result.err) == (0, True)
-    assert "Received " in result.out and "kept" not in result.out
-    assert verified(cli, "saved", "--live") == ["3,000 messages as in the Stream"]
 
 
 @pytest.mark.parametrize("call", range(1, 5))
