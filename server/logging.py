@@ -2,8 +2,8 @@
 
 The real log writes lines in nats-server's format, `[pid] 2026/11/21 01:02:03.123456 [INF] text`. Each line is
 one write, so that lines of several processes in one file do not mix. It writes to a file, which is appended
-to, reopened on demand and rotated at a size, or to standard error, in colours if that is a terminal. Once it
-is open it never raises: a log that cannot be written does not stop a server.
+to, reopened on demand and rotated at a size, to syslog, or to standard error, in colours if that is a
+terminal. Once it is open it never raises: a log that cannot be written does not stop a server.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from .config import Options
+    from .syslog import Syslog
 
 _COLOURS = {"INF": "32", "DBG": "36", "WRN": "0;93", "ERR": "31", "FTL": "31", "TRC": "33"}
 
@@ -54,6 +55,8 @@ class ServerLogger:
     def __init__(self, options: Options) -> None:
         """Open the log that the options describe. Raises OSError if the log file cannot be opened."""
         self._file = ""
+        self._syslog: Syslog | None = None
+        self._syslog_address: str | None = None
         self._descriptor = 2
         self._size = 0
         self._second = 0
@@ -63,10 +66,19 @@ class ServerLogger:
     def configure(self, options: Options) -> None:
         """Apply the options, at start and after a reload.
 
-        Raises OSError, and changes nothing, if the log file cannot be opened.
+        Raises OSError, and changes nothing, if the log file cannot be opened, or syslog not be reached. A log
+        file comes before syslog.
         """
+        address = _syslog_address(options)
+        made: Syslog | None = None
+        if address is not None and address != self._syslog_address:
+            from .syslog import Syslog
+
+            made = Syslog(address)
         if options.log_file != self._file:
             self._open(options.log_file)
+        if address != self._syslog_address:
+            self._use(made, address)
         self.debug_on = options.debug
         self.trace_on = options.trace
         self._times = options.logtime
@@ -116,20 +128,33 @@ class ServerLogger:
         self.info("File log re-opened")
 
     def close(self) -> None:
-        """Close the file. Later lines go to standard error."""
+        """Close the file or syslog. Later lines go to standard error."""
+        self._close_file()
+        self._use(None, None)
+
+    def _close_file(self) -> None:
         if self._file:
             os.close(self._descriptor)
         self._file, self._descriptor = "", 2
+
+    def _use(self, syslog: Syslog | None, address: str | None) -> None:
+        """Use a syslog from now on; None for none."""
+        if self._syslog is not None:
+            self._syslog.close()
+        self._syslog, self._syslog_address = syslog, address
 
     def _open(self, file: str) -> None:
         descriptor, size = 2, 0
         if file:
             descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o640)
             size = os.fstat(descriptor).st_size
-        self.close()
+        self._close_file()
         self._file, self._descriptor, self._size = file, descriptor, size
 
     def _write(self, level: str, text: str) -> None:
+        if self._syslog is not None:
+            self._syslog.send(level, text)
+            return
         if self._colours:
             level = f"\x1b[{_COLOURS[level]}m{level}\x1b[0m"
         line = f"{self._prefix}{self._time() if self._times else ''}[{level}] {text}\n"
@@ -170,6 +195,13 @@ class ServerLogger:
         # The new file counts as one of those kept.
         for old in backups[: max(0, len(backups) - (self._keep - 1))]:
             old.unlink(missing_ok=True)
+
+
+def _syslog_address(options: Options) -> str | None:
+    """Return the address of the syslog to use, "" for the system's own; None for none."""
+    if options.log_file:
+        return None
+    return options.remote_syslog or ("" if options.syslog else None)
 
 
 def _is_backup(name: str, base: str) -> bool:

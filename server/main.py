@@ -170,9 +170,13 @@ def _start(line: CommandLine, program: str, deferred: DeferredSignals) -> int:
         return _report(refusals, program)
 
     from .logging import ServerLogger
+    from .syslog import SyslogError
 
     try:
         log = ServerLogger(options)
+    except SyslogError as error:
+        _complain(f"{program}: {error}")
+        return 1
     except OSError as error:
         _complain(f"{program}: error opening log file {options.log_file}: {error.strerror or error}")
         return 1

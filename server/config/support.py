@@ -68,12 +68,6 @@ UNSUPPORTED: tuple[UnsupportedOption, ...] = (
     UnsupportedOption("leafnodes.remotes.*.compression", "warn", _NO_COMPRESSION, _UNCOMPRESSED),
     UnsupportedOption("feature_flags", "warn", "they switch what only nats-server has, and have no effect"),
     UnsupportedOption("gateway", "warn", "gateways are not served yet"),
-    UnsupportedOption(
-        "syslog", "warn", "syslog is not served yet, the log goes to the file or standard error"
-    ),
-    UnsupportedOption(
-        "remote_syslog", "warn", "syslog is not served yet, the log goes to the file or standard error"
-    ),
     UnsupportedOption("prof_port", "warn", "there is no Go profiler here"),
     UnsupportedOption("prof_block_rate", "warn", "there is no Go profiler here"),
     UnsupportedOption("accounts.*.msg_trace", "warn", "message traces are not served yet"),

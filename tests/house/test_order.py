@@ -43,6 +43,7 @@ HEIGHT = {
     "config": 1,
     "worker": 1,
     "identity": 2,
+    "syslog": 1,
     "logging": 2,
     "accounts": 3,
     "callout": 4,

@@ -23,7 +23,6 @@ def test_a_plain_configuration_is_served() -> None:
     ("text", "start"),
     [
         ("\ngateway { name: a, port: 7222 }", "2:1: gateway: "),
-        ("syslog: true", "1:1: syslog: "),
         ("ocsp: true", "1:1: ocsp: "),
         ("feature_flags { js_ack_fc_v2: true }", "1:1: feature_flags: "),
         ("cluster { port: 6222\n pool_size: 3 }", "2:2: cluster.pool_size: "),
