@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import json
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Generator, Iterable, Iterator
@@ -20,7 +19,8 @@ from ...cli.blocking import connection_options
 from ...cli.connection import NatsConnection
 from ...cli.errors import CliError, ExitCode, RemoteError, UnavailableError
 from ...client import BlockingConnection, ClientError, ConnectionOptions, NotPermitted
-from ...protocol.archive.entries import CONSUMERS, ArchiveEntry
+from ...protocol.archive.entries import CONSUMERS, ArchiveEntry, ArchiveReader
+from ...protocol.archive.frames import Unframer
 from ...protocol.timestamp import parse_rfc3339
 from . import consumer_read
 from .consumer_read import ConsumerRefusedError
@@ -31,6 +31,7 @@ RETRY_WAIT = 0.5
 MANY = 100_000  # gaps, beyond which they are not listed
 NO_MESSAGE = 10037
 CHUNK = 128 * 1024
+OURS = CONSUMERS + consumer_read.NAME  # of a backup that was killed
 Info = dict[str, Any]
 
 
@@ -93,6 +94,27 @@ class StreamSnapshot:
             yield message.data
             if message.reply:
                 await self._connection.nc.publish(message.reply, b"")
+
+    async def head(self) -> list[ArchiveEntry]:
+        """Return the consumers, which come before the messages, and have the server send no more.
+
+        Raises CutError, and FrameError and ArchiveError if it is no archive.
+        """
+        from nats.errors import Error
+
+        unframer, reader = Unframer(), ArchiveReader()
+        found: list[ArchiveEntry] = []
+        try:
+            async for chunk in self.chunks():
+                for entry in reader.feed(unframer.feed(chunk)):
+                    if entry.seq or entry.last:
+                        return found
+                    if entry.name.startswith(CONSUMERS) and not entry.name.startswith(OURS):
+                        found.append(entry)
+        finally:
+            with suppress(Error):  # it may have ended, or the connection may be lost
+                await self._arrived.unsubscribe()
+        raise CutError("the backup ended before its first message")
 
 
 async def gaps(connection: NatsConnection, stream: str) -> list[tuple[int, int]] | None:
@@ -239,21 +261,3 @@ async def _get(connection: NatsConnection, stream: str, query: Info) -> ArchiveE
         base64.b64decode(found.get("hdrs") or ""),
         base64.b64decode(found.get("data") or ""),
     )
-
-
-async def consumers(connection: NatsConnection, stream: str) -> list[ArchiveEntry]:
-    """Return the consumers as an archive has them.
-
-    Which messages are outstanding is not told: what was not acknowledged is delivered again.
-    """
-    found = []
-    for info in await connection.js.consumers(stream):
-        if str(info["name"]).startswith(consumer_read.NAME):
-            continue  # of a backup that was killed
-        floor = {key: int(info["ack_floor"].get(key, 0)) for key in ("consumer_seq", "stream_seq")}
-        document = {
-            "config": info["config"] | {"name": info["name"]},
-            "state": {"delivered": floor, "ack_floor": floor},
-        }
-        found.append(ArchiveEntry(CONSUMERS + str(info["name"]), body=json.dumps(document).encode()))
-    return found

@@ -21,7 +21,7 @@ from ...protocol.archive.frames import FrameError, Unframer
 from ...protocol.timestamp import format_exact
 from ..object.progress import Bar
 from .archive import ArchiveFile, BackupDamagedError, BlockSums, FileWriter
-from .fetch import CutError, SnapshotOptions, StreamSnapshot, as_in, consumers, gaps, messages
+from .fetch import CutError, SnapshotOptions, StreamSnapshot, as_in, gaps, messages
 from .folder import DATA, TAR_FILE, UNFINISHED, BackupFolder
 from .manifest import BackupManifest, Info, Segment
 
@@ -251,12 +251,16 @@ class Save:
             raise CliError(
                 "the Stream has too many gaps for an increment", "save all of it, without --incremental"
             )
+        snapshot = await StreamSnapshot.ask(self._connection, self._stream, self._options.snapshot)
+        try:
+            head = await snapshot.head()
+        except (FrameError, ArchiveError) as error:
+            raise CliError(f"what the server sent is damaged: {error}") from None
+        state = snapshot.state | {"consumer_count": len(head)}
         started = self._start(
-            f"increment-{len(manifest.segments):04}.s2", manifest.created, info["config"], state
+            f"increment-{len(manifest.segments):04}.s2", manifest.created, snapshot.config, state
         )
         started["gone"] = [(first, min(end, last)) for first, end in missing if first <= last]
-        head = await consumers(self._connection, self._stream) if self._options.snapshot.consumers else []
-        state = state | {"consumer_count": len(head)}
         self._folder.write(UNFINISHED, json.dumps(started).encode())
         self._bar.expect(_bytes_behind(last, state))
         with FileWriter(folder.part(started["file"]), folder.key) as file:

@@ -205,3 +205,13 @@ def test_the_key_must_be_that_of_the_backup(cli: Cli, unique: str, chain: Path, 
     cli.ok("stream", "backup", unique, "secret", "--key", "key")
     result = cli.run(*words[:-2], "secret", "--incremental")
     assert (result.code, "is encrypted, and no key was given" in result.err) == (1, True), result.err
+
+
+def test_an_increment_to_a_stream_without_messages(cli: Cli, unique: str) -> None:
+    cli.ok("stream", "add", unique, "--subjects", unique, "--defaults")
+    cli.ok("stream", "backup", unique, "saved", "--incremental")
+    cli.ok("consumer", "add", unique, "C", "--pull", "--defaults")
+    cli.ok("stream", "backup", unique, "saved", "--incremental")
+    cli.ok("stream", "rm", unique, "-f")
+    cli.ok("stream", "restore", "saved")
+    assert state(cli, unique)["consumer_count"] == 1
