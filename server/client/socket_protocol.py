@@ -122,8 +122,6 @@ class ClientProtocol(SocketProtocol):
         return False
 
     def _decide(self, connection: Connection, data: bytes) -> bytes:
-        from ..connection.secure import FIRST_BYTE, SecureWire
-
         if self._header is not None:
             data = self._unwrap(connection, self._header, data)
         options = self._clients.options
@@ -132,6 +130,8 @@ class ClientProtocol(SocketProtocol):
             return data
         if not data:
             return data
+        from ..connection.secure import FIRST_BYTE, SecureWire
+
         self._undecided = False
         if data[0] != FIRST_BYTE:
             if options.allow_non_tls and self._greeted:
