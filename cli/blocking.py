@@ -21,8 +21,10 @@ from ..client import (
     BlockingConnection,
     ClientError,
     ConnectionOptions,
+    Message,
     NoResponders,
     NoServers,
+    NotPermitted,
     TimedOut,
 )
 from ..client.identity import check_readable
@@ -105,11 +107,28 @@ class Answer(NamedTuple):
 
 
 class _Connection(BlockingConnection):
-    """Warns of a subject that the server refuses, and goes on, as nats-py does."""
+    """Warns of a subject that the server refuses, and goes on, as nats-py does.
+
+    If that is the inbox for answers, none can come: each request fails at once.
+    """
 
     quiet = False
+    _unanswerable = ""  # why no answer can come
+
+    def request(
+        self, subject: str, payload: bytes = b"", headers: bytes = b"", timeout: float | None = None
+    ) -> Message:
+        """Send a request as `BlockingConnection` does. Raises NotPermitted if no answer can come, too."""
+        if self._unanswerable:
+            raise NotPermitted(self._unanswerable)
+        return super().request(subject, payload, headers, timeout)
 
     def not_permitted(self, text: str) -> None:
+        if self._inbox and f'"{self._inbox}.' in text:
+            self._unanswerable = (
+                f"{text}: no answer can reach this user; --inbox-prefix names a prefix that it may hear"
+            )
+            raise NotPermitted(self._unanswerable)
         if not self.quiet:
             warn(f"nats: '{text}'")
 

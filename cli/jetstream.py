@@ -11,7 +11,7 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-from ..client import ClientError, NoResponders, TimedOut
+from ..client import ClientError, NoResponders, NotPermitted, TimedOut
 from .blocking import ask
 from .errors import CliError, NotFoundError, RefusedError, RemoteError, UnavailableError, close_matches
 from .proposal import in_hint
@@ -99,6 +99,8 @@ class JsApi:
                 "nats: timeout",
                 f"no answer on {subject} within {timeout:g}s; --timeout waits longer",
             ) from None
+        except NotPermitted as error:
+            raise RefusedError(str(error)) from None
         except ClientError as error:
             raise CliError(str(error)) from None
         data: bytes = answer.data

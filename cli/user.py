@@ -31,8 +31,8 @@ async def user_info(connection: NatsConnection, seconds: float) -> dict[str, Any
             try:
                 answer = await answers.next_msg(timeout=min(left, AGAIN))
             except TimeoutError:
-                if any(SUBJECT in str(each) for each in connection.errors):
-                    return {}  # this user may not ask: to ask again brings one more refusal
+                if any(SUBJECT in str(each) or inbox in str(each) for each in connection.errors):
+                    return {}  # this user may not ask, or hear answers: to ask again brings one more refusal
                 await connection.nc.publish(SUBJECT, b"", inbox)
                 continue
             document = json.loads(answer.data)

@@ -15,7 +15,7 @@ from shlex import quote
 from typing import Any
 
 from ...cli.connection import NatsConnection, connect
-from ...cli.errors import CliError, UsageError
+from ...cli.errors import CliError, RefusedError, UsageError
 from ...cli.jetstream import JsApi
 from ...cli.profile import of_context
 from ...cli.proposal import in_hint
@@ -49,6 +49,8 @@ async def waypoints(connection: NatsConnection, subject: str, *, system: str, ac
     Raises CliError if the context is not one of such a user.
     """
     answer = await user_info(connection, min(connection.timeout, queries.UNREACHABLE_SECONDS))
+    if not answer:
+        _must_hear_answers(connection)
     user: Info = answer.get("data") or {}
     name = account or str(user.get("account") or "")
     async with _asked(connection, system, asks=bool(account)) as other:
@@ -75,6 +77,17 @@ async def waypoints(connection: NatsConnection, subject: str, *, system: str, ac
                 path.republish(waypoint.account, sent, f"published again by {stream}")
         path.registry.stop()
     return path.waypoints
+
+
+def _must_hear_answers(connection: NatsConnection) -> None:
+    """Raise RefusedError if this user may not subscribe to its inbox: then nothing can be asked."""
+    prefix = f'"{connection.profile.text("inbox_prefix") or "_INBOX"}.'
+    for each in connection.errors:
+        if prefix in str(each) and "subscription to" in str(each).lower():
+            raise RefusedError(
+                f"{each}: no answer can reach this user",
+                "--inbox-prefix names a prefix that it may subscribe to",
+            )
 
 
 @asynccontextmanager

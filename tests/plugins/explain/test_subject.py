@@ -6,6 +6,7 @@ What is explained is also done: a message is published, and heard by those who w
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,10 @@ accounts {
   }
   L {
     jetstream { max_mem: 1000, max_file: 1000 }
-    users: [ { user: l, password: l } ]
+    users: [
+      { user: l, password: l }
+      { user: mute, password: mute, permissions: { subscribe: { deny: ["_INBOX.>"] } } }
+    ]
   }
   B {
     users: [ { user: bb, password: bb } ]
@@ -113,6 +117,17 @@ def offline(cli: Cli, tmp_path: Path, served: ServerProcess) -> Explain:
 def js(served: ServerProcess) -> Iterator[JetStream]:
     with JetStream.of(served, user="a", name="client-a", **{"pass": "a"}) as api:
         yield api
+
+
+@pytest.mark.parametrize("words", [("explain", "orders.new"), ("stream", "ls")])
+def test_a_user_that_hears_no_answer_is_told_at_once(
+    served: ServerProcess, cli: Cli, words: tuple[str, ...]
+) -> None:
+    login = ("--server", served.url, "--user", "mute", "--password", "mute", "--timeout", "60s")
+    before = time.monotonic()
+    result = cli.with_flags(*login).run(*words)
+    assert (result.code, "no answer can reach this user" in result.err) == (4, True), result
+    assert time.monotonic() - before < 30
 
 
 def test_permissions_decide_after_mappings(explain: Explain, offline: Explain) -> None:
