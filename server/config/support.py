@@ -41,6 +41,7 @@ _NO_OCSP = (
     "Python's ssl cannot ask for OCSP in a handshake, so revoked certificates would be accepted; "
     "use short-lived certificates, or pinned_certs"
 )
+_ROUTE_NAMES = "certificates of routes are verified, but their names are not compared yet"
 _NO_STAPLES = "Python's ssl cannot send OCSP answers in a handshake, so none are stapled"
 _NO_CHECK = ({"enabled": False}, {"enabled": True, "verify": False})
 _NO_COMPRESSION = "connections to other servers are not compressed yet"
@@ -56,6 +57,8 @@ UNSUPPORTED: tuple[UnsupportedOption, ...] = (
     UnsupportedOption("mqtt.tls.ocsp_peer", "refuse", _NO_OCSP, _NO_CHECK),
     UnsupportedOption("leafnodes.tls.ocsp_peer", "refuse", _NO_OCSP, _NO_CHECK),
     UnsupportedOption("leafnodes.remotes.*.tls.ocsp_peer", "refuse", _NO_OCSP, _NO_CHECK),
+    UnsupportedOption("cluster.tls.verify_and_map", "refuse", _ROUTE_NAMES),
+    UnsupportedOption("cluster.tls.verify_known_urls", "refuse", _ROUTE_NAMES),
     UnsupportedOption("cluster.tls.ocsp_peer", "refuse", _NO_OCSP, _NO_CHECK),
     UnsupportedOption("ocsp", "warn", _NO_STAPLES, ({"enabled": False}, {"enabled": True, "mode": "never"})),
     UnsupportedOption("ocsp_cache", "warn", "OCSP is not served", ({"enabled": False},)),
