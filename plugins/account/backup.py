@@ -16,6 +16,7 @@ from ...protocol.api.stream import StreamConfig
 from ..backup import session
 from ..backup.fetch import SnapshotOptions
 from ..backup.folder import BackupFolder
+from ..backup.progress import AccountProgress
 from ..backup.restore import is_unfinished
 from ..backup.save import SaveOptions
 from ..stream.options import apply
@@ -76,11 +77,17 @@ async def backup(
         failures: list[str] = []
         warnings: list[str] = []
         hints: list[str] = []
-        for name in [str(each["config"]["name"]) for each in streams]:
+        progressed = AccountProgress(path, restart=restart or incremental)
+        for info in streams:
+            name = str(info["config"]["name"])
             options = SaveOptions(incremental, restart, tuple(sorted({*group, name})), asked)
             try:
                 folder = BackupFolder(path / name, key)
-                await session.save_stream(connection, name, folder, options, shown=progress)
+                if taken := progressed.taken(folder, info):
+                    render.show(f'"{name}" was saved at {taken} by the backup that was cut')
+                else:
+                    await session.save_stream(connection, name, folder, options, shown=progress)
+                    progressed.add(name)
                 group.add(name)
             except RemoteError as error:
                 kind = warnings if MEMORY_STREAM in error.message else failures
@@ -91,6 +98,8 @@ async def backup(
                 if isinstance(error, UnavailableError) and not connection.nc.is_connected:
                     break
             render.show()
+        else:  # a stream that fails each time does not keep the others as they were
+            progressed.end()
     for each in warnings:
         warn(each)
     if failures or (warnings and critical_warnings):

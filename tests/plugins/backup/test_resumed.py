@@ -117,3 +117,25 @@ def test_another_message_of_the_same_number_is_noticed(
     result = cli.run(*words(stream))
     assert (result.code, "the Stream has another message" in result.err) == (0, True), result.err
     assert live(cli) == "3,000 messages as in the Stream"
+
+
+def test_an_account_goes_on_behind_the_streams_that_were_saved(
+    cli: Cli, stream: str, fill: Fill, tmp_path: Path, killed: Callable[..., None]
+) -> None:
+    other = f"{stream}_2"
+    cli.ok("stream", "add", other, "--subjects", other, "--defaults")
+    fill(other, 10)
+    line = ("account", "backup", "all", "-f", "--no-progress")
+    killed("pyjs.plugins.backup.progress:AccountProgress.end", 1, *line)
+    saved = json.loads((tmp_path / "all" / "begun.json").read_text())["saved"]
+    assert {stream, other} <= set(saved)
+    manifests = [(tmp_path / "all" / each / "manifest.json") for each in (stream, other)]
+    before = [each.read_bytes() for each in manifests]
+    (tmp_path / "all" / "begun.json").write_text(json.dumps({"saved": [stream]}))
+    out = cli.ok(*line)
+    assert f'"{stream}" was saved at 20' in out and f'for stream "{other}"' in out
+    after = [each.read_bytes() for each in manifests]
+    assert (before[0] == after[0], before[1] == after[1]) == (True, False)
+    assert not (tmp_path / "all" / "begun.json").exists()
+    assert cli.run("backup", "verify", "all").code == 0
+    assert f'"{stream}" was saved at' not in cli.ok(*line)
