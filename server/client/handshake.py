@@ -8,6 +8,7 @@ password is checked it does not, as in the reference (`processConnect` in client
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.errors import PeerError
@@ -170,34 +171,38 @@ class ClientHandshake(ConnectionPart["ClientPeer"]):
     def _follow(self, result: AuthResult, decided: Callable[[AuthResult], None]) -> None:
         """Call `decided` with the final result, and serve nothing before."""
         connection = self._connection
-
-        def come(final: AuthResult) -> None:
-            if connection.closed_reason:
-                return
-            if final.lookup is not None:
-                look_up(final, final.lookup)
-                return
-            decided(final)
-            connection.context.flusher.flush()
-            connection.resume()
-
-        def look_up(found: AuthResult, lookup: Callable[[Callable[[AuthResult], None]], None]) -> None:
-            if found.timed:
-                self.stop()
-            lookup(come)
-
         if result.lookup is not None:
             connection.pause()
-            look_up(result, result.lookup)
+            self._look_up(result, decided)
         elif result.check is not None:
             connection.pause()
             self.stop()  # the client has sent its credentials in time
             user = result.user
             connection.context.passwords(
-                result.check, lambda passed: come(AuthResult(user if passed else None)), connection.peer[0]
+                result.check,
+                lambda passed: self._come(decided, AuthResult(user if passed else None)),
+                connection.peer[0],
             )
         else:
             decided(result)
+
+    def _look_up(self, result: AuthResult, decided: Callable[[AuthResult], None]) -> None:
+        assert result.lookup is not None
+        if result.timed:
+            self.stop()
+        result.lookup(partial(self._come, decided))
+
+    def _come(self, decided: Callable[[AuthResult], None], result: AuthResult) -> None:
+        """Go on with what a look-up or a check of the password has found."""
+        connection = self._connection
+        if connection.closed_reason:
+            return
+        if result.lookup is not None:
+            self._look_up(result, decided)
+            return
+        decided(result)
+        connection.context.flusher.flush()
+        connection.resume()
 
     def _decided(self, result: AuthResult) -> None:
         self.stop()

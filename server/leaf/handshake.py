@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...protocol.errors import PeerError
@@ -152,34 +153,39 @@ class AcceptedHandshake(ConnectionPart["LeafPeer"]):
         self._proxy_signature = given.proxy_sig
         result = self._authenticate()
 
-        def come(final: AuthResult) -> None:
-            if connection.closed_reason:
-                return
-            if final.lookup is not None:
-                look_up(final, final.lookup)
-                return
-            self._decided(given, final)
-            connection.context.flusher.flush()
-            connection.resume()
-
-        def look_up(found: AuthResult, lookup: Callable[[Callable[[AuthResult], None]], None]) -> None:
-            if found.timed:
-                self.stop()
-            lookup(come)
-
+        decided = partial(self._decided, given)
         if result.lookup is not None:
             connection.pause()
-            look_up(result, result.lookup)
+            self._look_up(result, decided)
         elif result.check is not None:
             connection.pause()
             self.stop()  # the leaf has sent its credentials in time
+            user = result.user
             connection.context.passwords(
                 result.check,
-                lambda passed: come(AuthResult(result.user if passed else None)),
+                lambda passed: self._come(decided, AuthResult(user if passed else None)),
                 connection.peer[0],
             )
         else:
-            self._decided(given, result)
+            decided(result)
+
+    def _look_up(self, result: AuthResult, decided: Callable[[AuthResult], None]) -> None:
+        assert result.lookup is not None
+        if result.timed:
+            self.stop()
+        result.lookup(partial(self._come, decided))
+
+    def _come(self, decided: Callable[[AuthResult], None], result: AuthResult) -> None:
+        """Go on with what a look-up or a check of the password has found."""
+        connection = self._connection
+        if connection.closed_reason:
+            return
+        if result.lookup is not None:
+            self._look_up(result, decided)
+            return
+        decided(result)
+        connection.context.flusher.flush()
+        connection.resume()
 
     def _authenticate(self) -> AuthResult:
         connection = self._connection
