@@ -3,14 +3,17 @@
 from .api import JetStreamRequests
 from .errors import DataLoss, ShortRead, UnknownStream
 from .range import StreamRange, read
+from .retries import Retries, may_pass
 from .stream_status import StreamStatus
 
 __all__ = [
     "DataLoss",
     "JetStreamRequests",
+    "Retries",
     "ShortRead",
     "StreamRange",
     "StreamStatus",
     "UnknownStream",
+    "may_pass",
     "read",
 ]

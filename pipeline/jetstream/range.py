@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import builtins
 import logging
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -36,11 +35,10 @@ from .consumer import ConsumerReader
 from .direct import DirectReader
 from .errors import Behind, DataLoss, Interrupted, ShortRead
 from .leader import LeaderReader
+from .retries import UNAVAILABLE, Retries, may_pass
 from .stream_status import StreamStatus
 
 LOG = logging.getLogger("pyjs.pipeline")
-_PASSING = (Interrupted, ConnectionLost, NoResponders, NoServers, TimedOut)
-UNAVAILABLE = 503
 
 
 @dataclass(frozen=True)
@@ -87,35 +85,27 @@ def read(
     names = tuple(columns) if columns is not None else layout.names(headers=headers)
     reading = _Reading(connection, api, range, batch, tolerate_loss=tolerate_loss)
     try:
-        yield from _retrying(reading, names, domain, retries, retry_interval)
+        yield from _retrying(reading, names, domain, Retries(retries, retry_interval))
     finally:
         reading.report_rolled_off()
 
 
 def _retrying(
-    reading: _Reading, names: Sequence[str], domain: str, retries: int, retry_interval: float
+    reading: _Reading, names: Sequence[str], domain: str, retries: Retries
 ) -> Iterator[pa.RecordBatch]:
-    failures = 0
     while not reading.done:
         try:
             for message_range in reading.ranges():
-                failures = 0
+                retries.succeeded()
                 if len(message_range.rows):
                     yield from reading.cut(message_range.rows.batch(names, reading.stream, domain))
-        except _PASSING as error:
-            reason: Exception = error
-        except ApiError as error:
-            if error.code != UNAVAILABLE:
+        except Exception as error:
+            if not may_pass(error):
                 raise
-            reason = error
-        else:
-            continue
-        failures += 1
-        if failures > retries:
-            reading.give_up(reason)
-        else:
-            time.sleep(retry_interval)
-            reading.reconnect(reason)
+            if retries.again():
+                reading.reconnect(error)
+            else:
+                reading.give_up(error)
 
 
 class _Reading:

@@ -179,12 +179,12 @@ class QuerySettings:
 
     @property
     def retries(self) -> int:
-        """How many times in a row a lost connection is made again."""
+        """How many times in a row a failure that may pass is tried again."""
         return int(self.values["fetchRetries"])
 
     @property
     def retry_interval(self) -> float:
-        """The seconds before a connection is made again."""
+        """The seconds before each new attempt."""
         return float(self.values["fetchRetryInterval"])
 
 

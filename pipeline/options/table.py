@@ -197,7 +197,8 @@ READING = (
         "fetchRetries",
         values.tally,
         READERS,
-        "how often in a row a task reconnects after it has lost its connection",
+        "how often in a row planning, opening or reading is tried again after a failure that may pass: "
+        "a lost connection, no server, no answer, no leader",
         default="3",
         kafka="fetchOffset.numRetries",
     ),
@@ -205,7 +206,7 @@ READING = (
         "fetchRetryInterval",
         values.seconds,
         READERS,
-        "how long it waits before it reconnects",
+        "the wait before each new attempt",
         default="1s",
         kafka="fetchOffset.retryIntervalMs",
     ),

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import functools
-import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from ...client import BlockingConnection, ConnectionLost, NoServers, TimedOut
-from ..jetstream import JetStreamRequests, StreamStatus, UnknownStream
+from ...client import BlockingConnection
+from ..jetstream import JetStreamRequests, Retries, StreamStatus, UnknownStream, may_pass
 from ..options import OptionError, QuerySettings
 
 T = TypeVar("T")
@@ -26,19 +25,19 @@ class StreamDirectory:
     def ask(self, question: Callable[[JetStreamRequests], T]) -> T:
         """Return the answer to a question, which must be one that may be asked twice.
 
-        If the connection is lost, the question is asked again on a new one, as often as fetchRetries says.
-        Raises what the question raises, and finally the errors of the connection.
+        If it fails for a reason that may pass, it is asked again on a new connection, as often as
+        fetchRetries says. Raises what the question raises, and the errors of the connection.
         """
-        left = self.settings.retries
+        retries = Retries(self.settings.retries, self.settings.retry_interval)
         while True:
             try:
                 return question(self._connected())
-            except (ConnectionLost, NoServers, TimedOut):
-                self.close()
-                if left == 0:
+            except Exception as error:
+                if not may_pass(error):
                     raise
-                left -= 1
-                time.sleep(self.settings.retry_interval)
+                self.close()
+                if not retries.again():
+                    raise
 
     def close(self) -> None:
         """Close the connection, if there is one."""

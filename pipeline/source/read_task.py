@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
 
-from ...client import BlockingConnection
 from ..jetstream import DataLoss, JetStreamRequests, StreamRange, StreamStatus, UnknownStream, read
 from ..options import QuerySettings
-from .directory import LIMITS
+from .directory import LIMITS, StreamDirectory
 from .loss import Recreated
 
 if TYPE_CHECKING:
@@ -45,11 +44,13 @@ class ReadOptions:
         wanted, settings = task.value, self.settings
         if not isinstance(wanted, StreamRange):
             return
-        with BlockingConnection.open(settings.address) as connection:
-            api = JetStreamRequests(connection, settings.api_prefix)
-            stream = self._facts(api, wanted)
-            if stream is None:
+        directory = StreamDirectory(settings)
+        try:
+            found = self._facts(directory, wanted)
+            if found is None:
                 return
+            api, stream = found
+            connection = api.connection
             yield from read(
                 connection,
                 api,
@@ -62,17 +63,24 @@ class ReadOptions:
                 retries=settings.retries,
                 retry_interval=settings.retry_interval,
             )
+        finally:
+            directory.close()
 
-    def _facts(self, api: JetStreamRequests, wanted: StreamRange) -> StreamStatus | None:
-        """Return the stream's facts, or None after a warning if it is gone or another one of its name."""
+    def _facts(
+        self, directory: StreamDirectory, wanted: StreamRange
+    ) -> tuple[JetStreamRequests, StreamStatus] | None:
+        """Return the stream's facts, with the API that gave them.
+
+        None after a warning if the stream is gone or another one of its name.
+        """
         loss: Exception
         try:
-            now = api.stream(wanted.stream)
+            api, now = directory.ask(lambda api: (api, api.stream(wanted.stream)))
         except UnknownStream as error:
             loss = error
         else:
             if now.created == wanted.created:
-                return now
+                return api, now
             loss = Recreated(wanted.stream, wanted.start, wanted.created, now.created)
         if self.settings.fail_on_data_loss:
             raise loss

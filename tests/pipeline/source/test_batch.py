@@ -6,18 +6,21 @@ import logging
 import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import pytest
 from lib.jetstream import ALONE, JetStream
 from lib.process import ServerProcess, free_port
 from lib.spark_query import QUICK, batch, read, sequences, settings
-from pyjs.client import AuthorizationError, ClientError, NoServers
-from pyjs.pipeline.jetstream import DataLoss, ShortRead, UnknownStream
+from pyjs.client import AuthorizationError, ClientError, NoResponders, NoServers, TimedOut
+from pyjs.pipeline.jetstream import DataLoss, ShortRead, UnknownStream, retries
 from pyjs.pipeline.options import OptionError, QuerySettings
 from pyjs.pipeline.source import columns
 from pyjs.pipeline.source.batch import PUSHING_WORKER, BatchReader, PushingReader, reader
 from pyjs.pipeline.source.datasource import JetStreamSource
+from pyjs.pipeline.source.directory import StreamDirectory
 from pyjs.pipeline.source.loss import Recreated
+from pyjs.protocol.errors import ApiError
 from pyjs.protocol.timestamp import parse_rfc3339
 from pyspark.sql.datasource import EqualTo, InputPartition
 from pyspark.sql.types import LongType, StringType, StructType
@@ -250,6 +253,56 @@ def test_a_server_that_is_killed_in_mid_read_and_comes_back(
     for part in parts:
         found += sequences(part.to_pylist())
     assert found == list(range(1, 2001))
+
+
+@pytest.mark.parametrize("moment", ["planning", "opening"])
+def test_a_server_that_is_away_when_a_read_is_planned_or_a_task_opens(
+    launch: Callable[[str], ServerProcess], unique: str, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = launch(ALONE)
+    with JetStream.of(server) as js:
+        js.create(unique, subjects=[unique], storage="file")
+        js.fill(unique, 20)
+    made = settings("read", server, stream=unique, fetchRetries="20", fetchRetryInterval="7s")
+    reader = BatchReader(made, columns.schema(made))
+    tasks = reader.partitions() if moment == "opening" else None
+    waits: list[float] = []
+
+    def wait(seconds: float) -> None:
+        if not waits:
+            server.launch()
+        waits.append(seconds)
+
+    monkeypatch.setattr(retries, "time", SimpleNamespace(sleep=wait))
+    server.crash()
+    rows = read(reader, tasks if tasks is not None else reader.partitions())
+    assert sequences(rows) == list(range(1, 21))
+    assert waits[0] == 7.0
+
+
+def test_planning_tries_again_what_may_pass_and_nothing_else(server: ServerProcess) -> None:
+    made = settings("read", server, stream="S", fetchRetries="2", fetchRetryInterval="1ms")
+    passing = [NoResponders("x"), ApiError(503, 10008, "JetStream system temporarily unavailable")]
+    directory = StreamDirectory(made)
+    asked: list[Exception] = []
+
+    def question(_api: object) -> str:
+        if passing:
+            asked.append(passing.pop())
+            raise asked[-1]
+        return "answer"
+
+    assert directory.ask(question) == "answer"
+    assert len(asked) == 2
+    passing = [TimedOut("x")] * 3
+    with pytest.raises(TimedOut):
+        directory.ask(question)
+    assert passing == []
+    passing = [ApiError(400, 10003, "bad request"), TimedOut("y")]
+    passing.reverse()
+    with pytest.raises(ApiError, match="bad request"):
+        directory.ask(question)
+    directory.close()
 
 
 def test_a_filter_makes_less_to_be_read(server: ServerProcess, js: JetStream, unique: str) -> None:
