@@ -156,8 +156,11 @@ async def check_all(
     shown: bool,
     change: Callable[[StreamConfig], None],
 ) -> list[Prepared]:
-    """Return the restores of several backups, all checked. Raises CliError for the first that fails."""
-    ready = []
+    """Return the restores of several backups, all checked. Raises CliError for the first that fails.
+
+    Damage comes before what the server has against a restore: what a folder lacks, no server can change.
+    """
+    whole_ones = []
     for folder in folders:
         found = verified(folder, shown=shown)
         try:
@@ -167,6 +170,9 @@ async def check_all(
             whole = f"{in_hint(f'backup verify {parent}')} says which are whole"
             error.hints = (*error.hints, f"{whole}; {in_hint(f'stream restore {parent}/NAME')} loads one")
             raise
+        whole_ones.append((folder, manifest))
+    ready = []
+    for folder, manifest in whole_ones:
         one = prepared(folder, manifest, "", None, change)
         with reported(folder.path):
             await prepare(connection, one, single=False)
