@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -35,18 +36,13 @@ def test_what_a_killed_writer_committed_is_there(tmp_path: Path) -> None:
     directory = str(tmp_path / "msgs")
     source = random.Random(7)
     for _ in range(ROUNDS):
-        writer = subprocess.Popen(
-            [sys.executable, "-c", WRITER, directory], stdout=subprocess.PIPE, text=True
-        )
-        assert writer.stdout is not None
-        first = last = 0
-        for _ in range(source.randrange(5, 120)):
-            first, last = map(int, writer.stdout.readline().split())
-        writer.kill()
-        for line in writer.stdout.read().splitlines():
-            first, last = map(int, line.split())
-        writer.wait()
-        writer.stdout.close()
+        with subprocess.Popen([sys.executable, "-c", WRITER, directory], stdout=subprocess.PIPE) as writer:
+            assert writer.stdout is not None
+            reports = [writer.stdout.readline() for _ in range(source.randrange(5, 120))]
+            writer.kill()
+            reports += writer.stdout.readlines()
+        assert writer.returncode == -signal.SIGKILL
+        first, last = map(int, [line for line in reports if line.endswith(b"\n")][-1].split())
         stream = FileStream(directory, block_size=20000)
         assert stream.faults == []
         assert stream.damaged() == []
