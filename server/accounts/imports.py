@@ -46,14 +46,15 @@ class ServiceImport(MessageEndpoint):
 
     importer, exporter: the responses that each of the two accounts awaits, with its space.
     export: the export that the import comes through.
+    given: the local subject as it was given, with the placeholders that `local` has as wildcards.
     share: whether the exporter learns who sends a request.
     step: this import as it stands in the chain of a message that came through it.
     """
 
     __slots__ = (
-        "_given",
         "export",
         "exporter",
+        "given",
         "importer",
         "local",
         "share",
@@ -79,7 +80,7 @@ class ServiceImport(MessageEndpoint):
         self.export = export
         self.subject = without_placeholders(subject)
         self.local = without_placeholders(local)
-        self._given = local
+        self.given = local
         self.share = share
         self.step = ImportStep(export, share)
         _, self.transform = import_transforms(self.subject, local)
@@ -88,7 +89,7 @@ class ServiceImport(MessageEndpoint):
     @property
     def key(self) -> tuple[object, ...]:
         """A value that is equal for equal imports, down to the export they come through."""
-        return id(self.exporter), id(self.export), self.subject, self._given, self.share
+        return id(self.exporter), id(self.export), self.subject, self.given, self.share
 
     def deliver(self, subscription: Subscription, msg: RoutedMessage) -> bool:
         """Pass the request on.

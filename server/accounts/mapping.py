@@ -76,11 +76,12 @@ class Mappings:
     empty: whether there are none.
     """
 
-    __slots__ = ("_count", "_literal", "_patterns", "empty")
+    __slots__ = ("_count", "_literal", "_ordered", "_patterns", "empty")
 
     def __init__(self, mappings: Iterable[Mapping] = ()) -> None:
         self._literal: dict[str, Mapping] = {}
         self._patterns: SubjectTree[tuple[int, Mapping]] = SubjectTree()  # with their order
+        self._ordered: dict[str, Mapping] = {}  # the same by source, in that order
         self._count = itertools.count()
         self.empty = True
         for mapping in mappings:
@@ -88,13 +89,25 @@ class Mappings:
 
     def __iter__(self) -> Iterator[Mapping]:
         yield from self._literal.values()
-        yield from (mapping for _, mapping in sorted(self._patterns.values(), key=_number))
+        yield from self._ordered.values()
+
+    def following(self, count: int) -> Iterator[Mapping]:
+        """Yield all but the first `count`."""
+        literal = len(self._literal)
+        if count < literal:
+            yield from itertools.islice(self._literal.values(), count, None)
+        yield from itertools.islice(self._ordered.values(), max(0, count - literal), None)
+
+    def __len__(self) -> int:
+        return len(self._literal) + len(self._ordered)
 
     def add(self, mapping: Mapping) -> None:
         """Add a mapping. It replaces another one with the same source."""
         self.empty = False
         if has_wildcard(mapping.source):
             self._patterns[mapping.source] = next(self._count), mapping
+            self._ordered.pop(mapping.source, None)
+            self._ordered[mapping.source] = mapping
         else:
             self._literal.pop(mapping.source, None)
             self._literal[mapping.source] = mapping
@@ -102,6 +115,7 @@ class Mappings:
     def remove(self, source: str) -> bool:
         """Remove the mapping of `source`. Return False if there is none."""
         removed = self._literal.pop(source, None) or self._patterns.pop(source)
+        self._ordered.pop(source, None)
         self.empty = not self._literal and not self._patterns
         return removed is not None
 

@@ -349,23 +349,24 @@ class SubjectSpace(SubscriptionOwner):
 class StreamImport:
     """Messages of `exporter` under `subject`, which subscribers here see under `local`.
 
+    given: the local subject as it was given, with the placeholders that `local` has as wildcards.
     transform: from the exported subject to the local one; None if they are equal.
     """
 
-    __slots__ = ("_given", "_reverse", "export", "exporter", "local", "subject", "transform")
+    __slots__ = ("_reverse", "export", "exporter", "given", "local", "subject", "transform")
 
     def __init__(self, exporter: SubjectSpace, export: StreamExport, subject: str, local: str) -> None:
         self.exporter = exporter
         self.export = export
         self.subject = subject
         self.local = without_placeholders(local)
-        self._given = local
+        self.given = local
         self.transform, self._reverse = import_transforms(subject, local)
 
     @property
     def key(self) -> tuple[object, ...]:
         """A value that is equal for equal imports, down to the export they come through."""
-        return id(self.exporter), id(self.export), self.subject, self._given
+        return id(self.exporter), id(self.export), self.subject, self.given
 
     def shadow_subject(self, wanted: str) -> str | None:
         """Return what to subscribe to in the exporter for interest in `wanted` here.

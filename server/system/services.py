@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from ...protocol import gojson
 from ..identity import cluster_name
-from ..monitor.request import MalformedRequestError, from_json
+from ..monitor.request import MalformedRequestError, RequestError, from_json
 from ..slices import Steps
 
 if TYPE_CHECKING:
+    from ..accounts import Account
+    from ..client.peer import ClientPeer
     from ..monitor import Monitored
+
+MOST_REQUEST_BYTES = 1024  # of what a user asks about its account
 
 Body = Mapping[str, Any]
 Document = dict[str, Any] | Steps[dict[str, Any]]
@@ -147,6 +151,29 @@ ACCOUNT: dict[str, Callable[[Monitored, str, Body], Steps[dict[str, Any]]]] = {
     "JSZ": _account_jsz,
     "INFO": _account_info,
     "STATZ": lambda server, name, _: all_statistics(server, {"accounts": [name]}),
+}
+
+
+def _user_info(_account: Account, asking: ClientPeer, _body: bytes) -> dict[str, Any]:
+    from .user import user_info
+
+    return user_info(asking)
+
+
+def _own_account(account: Account, asking: ClientPeer, body: bytes) -> dict[str, Any]:
+    from .account_page import AccountPageRequest, account_page
+
+    if asking.account is not account:
+        raise RequestError("an account is told about itself only")
+    if len(body) > MOST_REQUEST_BYTES:
+        raise MalformedRequestError(f"a request has at most {MOST_REQUEST_BYTES} bytes")
+    return account_page(account, from_json(AccountPageRequest, read(body)))
+
+
+# What users ask about themselves: the account that serves it, the client, and what it sends.
+USER: dict[str, Callable[[Account, ClientPeer, bytes], dict[str, Any]]] = {
+    "INFO": _user_info,
+    "ACCOUNT": _own_account,
 }
 
 

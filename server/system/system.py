@@ -2,7 +2,7 @@
 
 Promises: a service answers a request once, and only if it has a reply. Nothing here changes the server except
 KICK, LDM and RELOAD, which only the system account can ask for. An ordinary account gets answers about itself
-only.
+only. `$SYS.REQ.USER` is answered by the server of the user's connection alone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from .envelope import Envelope, encode
 from .neighbours import SWEEP_INTERVAL, Neighbours
 from .statistics import statsz
 from .subscribers import Subscribers
-from .user import user_info
 
 if TYPE_CHECKING:
     from ..accounts import Account
@@ -134,7 +133,8 @@ class System:
         if self._server.routes is not None or self._server.leafs is not None:
             self._neighbours.start(system)
         self._subscribers.start(system)
-        self._on(system, "$SYS.REQ.USER.INFO", self._user)
+        for name in services.USER:
+            self._on(system, f"$SYS.REQ.USER.{name}", partial(self._user, system, name))
 
     def _serve_account(self, account: Account) -> None:
         def itself(service: str) -> Answer:
@@ -143,7 +143,8 @@ class System:
         self._on(account, "$SYS.REQ.SERVER.PING.CONNZ", itself("CONNZ"))
         self._on(account, "$SYS.REQ.ACCOUNT.PING.CONNZ", itself("CONNZ"))
         self._on(account, "$SYS.REQ.ACCOUNT.PING.STATZ", itself("STATZ"))
-        self._on(account, "$SYS.REQ.USER.INFO", self._user)
+        for name in services.USER:
+            self._on(account, f"$SYS.REQ.USER.{name}", partial(self._user, account, name))
 
     def _on(self, account: Account, subject: str, answer: Answer) -> None:
         def handle(message: Message) -> None:
@@ -239,11 +240,13 @@ class System:
             return self._answered(services.SERVER[service](self._server, body))
         return None
 
-    def _user(self, _subject: str, message: Message) -> dict[str, Any] | None:
+    def _user(self, account: Account, service: str, _subject: str, message: Message) -> dict[str, Any] | None:
         source = message.source
         if source is None or source.kind is not ConnectionKind.CLIENT:
-            return None  # the server of a leaf answers for its own users
-        return self._envelope.answer(user_info(source))
+            return None  # the server of a route or a leaf answers for its own users
+        return self._envelope.answer(
+            services.USER[service](account, cast("ClientPeer", source), message.body)
+        )
 
     # --- what changes something
 

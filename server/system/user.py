@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from ..clock import SECOND
 
 if TYPE_CHECKING:
-    from ..accounts.subscription import MessageEndpoint
     from ..client.peer import ClientPeer
     from ..config.options import SubjectPermission
 
 _LONGEST = 2**63 - 1  # ns, the maximum that those who ask can represent
 
 
-def user_info(source: MessageEndpoint) -> dict[str, Any]:
+def user_info(connection: ClientPeer) -> dict[str, Any]:
     """Return the user, the account and the permissions of a client's connection."""
-    connection = cast("ClientPeer", source)
     account, user = connection.account, connection.user
     found: dict[str, Any] = {
         "user": user.label if user is not None else "",

@@ -75,3 +75,14 @@ def test_of_patterns_the_first_that_was_added_decides_and_a_new_one_takes_its_tu
     assert [mapping.source for mapping in mappings] == ["*.b", "a.*"]
     assert mappings.remove("*.b")
     assert not mappings.remove("*.b")
+
+
+def test_they_are_counted_and_read_from_anywhere_in_their_order() -> None:
+    mappings = Mappings([Mapping(source, [("x", 100)]) for source in ("b.*", "l", "a.*", "c.*", "m")])
+    mappings.add(Mapping("b.*", [("y", 100)]))  # replaced: it is the last one now
+    mappings.remove("c.*")
+    order = ["l", "m", "a.*", "b.*"]
+    assert [each.source for each in mappings] == order
+    assert len(mappings) == 4
+    for count in range(6):
+        assert [each.source for each in mappings.following(count)] == order[count:]
