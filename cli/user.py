@@ -1,4 +1,4 @@
-"""Who the user of a connection is and what it may do, as its own server says."""
+"""What the user of a connection asks its own server: who it is, what it may do, and of its account."""
 
 from __future__ import annotations
 
@@ -13,11 +13,18 @@ AGAIN = 0.25  # seconds
 
 
 async def user_info(connection: NatsConnection, seconds: float) -> dict[str, Any]:
-    """Return the server's answer, with `server` and `data`; {} if it refuses, or says nothing in time.
+    """Return the server's answer, with `server` and `data`; {} if it refuses, or says nothing in time."""
+    return await ask_own_server(connection, SUBJECT, b"", seconds)
 
-    If the system account spans a leaf connection, the server on its other side answers, too, and describes
-    the user of the leaf connection: its answer is passed over. Where it comes first, nats-server drops that
-    of the own server, since one answer is all that a request gets; so the user asks again.
+
+async def ask_own_server(
+    connection: NatsConnection, subject: str, body: bytes, seconds: float
+) -> dict[str, Any]:
+    """Return the answer of the server of the connection; {} if it refuses, or says nothing in time.
+
+    If the account spans a leaf connection, the server on its other side answers, too, and may describe the
+    user of the leaf connection: its answer is passed over. Where it comes first, nats-server drops that of
+    the own server, since one answer is all that a request gets; so the user asks again.
     """
     from nats import errors as nats_errors
 
@@ -26,14 +33,14 @@ async def user_info(connection: NatsConnection, seconds: float) -> dict[str, Any
     inbox = connection.nc.new_inbox()
     answers = await connection.nc.subscribe(inbox)
     try:
-        await connection.nc.publish(SUBJECT, b"", inbox)
+        await connection.nc.publish(subject, body, inbox)
         while (left := deadline - time.monotonic()) > 0:
             try:
                 answer = await answers.next_msg(timeout=min(left, AGAIN))
             except TimeoutError:
-                if any(SUBJECT in str(each) or inbox in str(each) for each in connection.errors):
+                if any(subject in str(each) or inbox in str(each) for each in connection.errors):
                     return {}  # this user may not ask, or hear answers: to ask again brings one more refusal
-                await connection.nc.publish(SUBJECT, b"", inbox)
+                await connection.nc.publish(subject, body, inbox)
                 continue
             document = json.loads(answer.data)
             server = document.get("server") if isinstance(document, dict) else None

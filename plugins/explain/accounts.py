@@ -1,17 +1,21 @@
-"""Accounts as running servers tell of them (ACCOUNTZ), made into the server's own accounts.
+"""Accounts as running servers tell of them, made into the server's own accounts.
 
-The system account's users may ask for mappings, exports and imports of every account. An `AccountRegistry`
-is made from that, so that the same classes decide as in the server. Exports are taken from the imports that
-servers call valid: they have checked who may import what.
+The system account's users may ask for mappings, exports and imports of every account (ACCOUNTZ), and with
+pyjs all users for those of their own. An `AccountRegistry` is made from that, so that the same classes decide
+as in the server. Exports are taken from the imports that servers call valid: they have checked who may import
+what.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ...cli.connection import NatsConnection
+from ...cli.user import ask_own_server
+from ...protocol.subject import matches
 from ..server.poll import poll
 from .queries import allowed
 from .waypoint import UNKNOWN, Waypoint
@@ -22,8 +26,15 @@ if TYPE_CHECKING:
 
 Info = dict[str, Any]
 REQUESTS = "$SYS.REQ.SERVER.{}.ACCOUNTZ"
+OWN = "$SYS.REQ.USER.ACCOUNT"
+MOST_ENTRIES = 16_384  # of the own account
 MOST_ACCOUNTS = 100  # that are asked about to find who imports from an account
 FULL = 100
+SYSTEM_USERS = "users of the system account"
+MAYBE = "A mapping may lead it elsewhere."
+UNSEEN = f"This server tells mappings, imports and leaf connections to {SYSTEM_USERS} only."
+REFUSED = f"This user may not ask its server for mappings and imports: it may not publish to {OWN}."
+ELSEWHERE = "--sys names a context of a user of the system account. --config reads a server's file."
 
 
 class Accounts:
@@ -32,12 +43,14 @@ class Accounts:
     details: the accounts that were asked about, by name.
     system: the name of the system account; empty if it is not known.
     note: what could not be looked at.
+    own: the only account that is known, and by what its own users are told; empty if it is not so.
     """
 
-    def __init__(self, details: dict[str, Info], system: str = "", note: str = "") -> None:
+    def __init__(self, details: dict[str, Info], system: str = "", note: str = "", own: str = "") -> None:
         self.details = details
         self.system = system
         self.note = note
+        self.own = own
 
     def registry(self, name: str) -> AccountRegistry:
         """Return the accounts, `name` among them, with their mappings and imports."""
@@ -69,6 +82,54 @@ class Accounts:
                 waypoint.add("import", UNKNOWN, text, str(each.get("account", "")))
         if self.note:
             waypoint.add("accounts", UNKNOWN, self.note)
+        if self.own == waypoint.account != "":
+            self._add_unseen(waypoint)
+        elif self.own:
+            text = f"What becomes of it in account {waypoint.account} is told to {SYSTEM_USERS} only."
+            waypoint.add("service", UNKNOWN, text, waypoint.account)
+
+    def _add_unseen(self, waypoint: Waypoint) -> None:
+        """Add what the users of an account are not told of it."""
+        exported = [
+            str(each.get("subject"))
+            for each in self.details[self.own].get("exports") or []
+            if each.get("type") == "stream" and matches(str(each.get("subject")), waypoint.subject)
+        ]
+        if exported:
+            text = f"The account exports {exported[0]}. Who imports it is told to {SYSTEM_USERS} only."
+            waypoint.add("stream export", UNKNOWN, text)
+        text = (
+            f"Which leaf connections it crosses is told to {SYSTEM_USERS} only: --sys names a context of one."
+        )
+        waypoint.add("leaf", UNKNOWN, text)
+
+
+async def own(connection: NatsConnection, seconds: float) -> Accounts:
+    """Return the account of this user, by what its server says of it; none if it does not.
+
+    seconds: for each answer.
+    """
+    details: Info = {"mappings": {}, "imports": [], "exports": []}
+    offset, total, name = 0, -1, ""
+    while offset < MOST_ENTRIES:
+        request = json.dumps({"offset": offset}).encode()
+        page = (await ask_own_server(connection, OWN, request, seconds)).get("data") or {}
+        if "total" not in page:
+            break
+        name, total = str(page["account"]), int(page["total"])
+        details["mappings"] |= page["mappings"]
+        details["imports"] += page["imports"]
+        details["exports"] += page["exports"]
+        offset += int(page["count"])
+        if offset >= total or not page["count"]:
+            break
+    if not name:
+        refused = any(OWN in str(each) for each in connection.errors)
+        return Accounts(
+            {}, note=f"A mapping may lead it elsewhere. {REFUSED if refused else UNSEEN} {ELSEWHERE}"
+        )
+    note = f"Only {offset} of {total} mappings, imports and exports were told." if offset < total else ""
+    return Accounts({name: details}, note=note, own=name)
 
 
 async def asked(system: NatsConnection, name: str, server: str) -> Accounts:

@@ -1,9 +1,10 @@
 """The path of a message through running servers, by what they tell this user.
 
 Everybody is told who one is and what one may do, which clients of the own account subscribe, and what the
-JetStream API shows. Users of the system account are told of mappings, imports, leaf connections, and of the
-clients and streams of every account. Promises: nothing is published to the subject or changed; what was not
-told is said, as a step whose outcome is `unknown`.
+JetStream API shows; by pyjs also the mappings, imports and exports of the own account. Users of the system
+account are told of those of every account, of its clients and streams, and of leaf connections. Promises:
+nothing is published to the subject or changed; what was not told is said, as a step whose outcome is
+`unknown`.
 """
 
 from __future__ import annotations
@@ -54,8 +55,10 @@ async def waypoints(connection: NatsConnection, subject: str, *, system: str, ac
     user: Info = answer.get("data") or {}
     name = account or str(user.get("account") or "")
     async with _asked(connection, system, asks=bool(account)) as other:
-        reported = accounts.Accounts({})
-        if other is not None:
+        if other is None:
+            reported = await accounts.own(connection, min(connection.timeout, queries.UNREACHABLE_SECONDS))
+            name = name or reported.own
+        else:
             reported = await accounts.asked(other, name, str(connection.greeting.get("server_id", "")))
             if not reported.details.get(name):
                 context = f" --context {quote(system)}" if system else ""
@@ -132,13 +135,8 @@ class _Inspector:
         if answered:
             waypoint.add("server", REACHED, "It is a request that the server itself answers.")
         self.reported.add_to(waypoint)
-        if self.system is None:
-            waypoint.add(
-                "accounts", UNKNOWN,
-                "A mapping may lead it elsewhere. Mappings, imports of other accounts, and leaf connections "
-                "are told to users of the system account only: --sys names a context of one. --config reads "
-                "a server's file.",
-            )  # fmt: skip
+        if self.reported.own not in ("", waypoint.account):
+            return []
         reach = await self._leafs(waypoint)
         await self._clients(waypoint, reach)
         if answered:

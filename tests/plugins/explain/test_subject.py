@@ -12,10 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lib import pyjs_server
 from lib.cli import Cli
 from lib.jetstream import JetStream
+from lib.operator_fixture import OperatorEnv
 from lib.process import ServerProcess
 from lib.wire import Msg
+from pyjs.plugins.explain import accounts
 
 CONFIG = """
 listen: "127.0.0.1:<client>"
@@ -30,6 +33,7 @@ accounts {
           publish: { allow: ["orders.>", old, split, lossy, gone, "$JS.API.>", "$JS.*.API.>", "$SYS.REQ.>"]
                      deny: ["orders.secret", "gone"] } } }
       { user: b, password: b }
+      { user: shy, password: shy, permissions: { publish: { deny: "$SYS.REQ.USER.ACCOUNT" } } }
       { user: deaf, password: deaf, permissions: { subscribe: { deny: ["orders.new"] } } }
     ]
     mappings: {
@@ -47,6 +51,7 @@ accounts {
       { user: mute, password: mute, permissions: { subscribe: { deny: ["_INBOX.>"] } } }
     ]
   }
+  M { users: [ { user: m, password: m } ], mappings: { MAPPINGS } }
   B {
     users: [ { user: bb, password: bb } ]
     exports: [ { service: "bill.>" } ]
@@ -55,7 +60,7 @@ accounts {
   }
 }
 system_account: SYS
-"""
+""".replace("MAPPINGS", "\n".join(f'"m{number}.*": "n{number}.$1"' for number in range(600)))
 
 
 class Explained:
@@ -130,15 +135,16 @@ def test_a_user_that_hears_no_answer_is_told_at_once(
     assert time.monotonic() - before < 30
 
 
-def test_permissions_decide_after_mappings(explain: Explain, offline: Explain) -> None:
+def test_permissions_decide_after_mappings(explain: Explain, offline: Explain, implementation: str) -> None:
     for run in (explain, offline):
         for subject in ("orders.secret", "elsewhere", "gone", "_GR_.x"):
             found = run(subject)
             assert found.code == 4, found.steps
             assert found.at("A", subject, "permission")[0] == ("refused", "")
             assert len(found.steps) == 1
-        assert run("old").places[0] == ("A", "orders.new" if run is offline else "old")
         assert run("orders.new").at("A", "orders.new", "permission") == [("passes", "")]
+    assert offline("old").places[0] == ("A", "orders.new")
+    assert explain("old").places[0] == ("A", "orders.new" if implementation == "pyjs" else "old")
     assert explain("old", "--sys", "sys").at("A", "orders.new", "permission") == [("passes", "")]
     text = offline("orders.secret").steps[0]["text"]
     assert text == "user a may not publish it: orders.secret denies it."
@@ -199,22 +205,81 @@ def test_waypoints_are_where_it_is_heard(explain: Explain, offline: Explain, ser
                 assert (set(found.places) if found.code != 4 else set()) == heard, subject
 
 
-def test_without_the_system_account_it_says_what_it_cannot_know(explain: Explain) -> None:
-    found = explain("orders.bill.eu")
+def test_a_user_that_its_server_does_not_tell_sees_its_own_subject_only(
+    explain: Explain, implementation: str
+) -> None:
+    """nats-server tells nobody of mappings and imports but the system account; pyjs not who may not ask."""
+    found = explain("orders.bill.eu", user="a" if implementation == "reference" else "shy")
     assert found.places == [("A", "orders.bill.eu")]
     assert found.at("A", "orders.bill.eu", "accounts") == [("unknown", "")]
+    why = "users of the system account only" if implementation == "reference" else "may not publish to $SYS"
+    assert why in next(each["text"] for each in found.steps if each["kind"] == "accounts")
+
+
+def test_pyjs_tells_a_user_of_its_own_account(
+    explain: Explain, implementation: str, served: ServerProcess
+) -> None:
+    if implementation == "reference":
+        return
+    with served.connect(user="bb", name="client-bb", **{"pass": "bb"}) as biller:
+        biller.sub(">", "1")
+        biller.sync()
+        found = explain("orders.bill.eu")
+    assert found.places == [("A", "orders.bill.eu"), ("B", "bill.eu")]  # not what account B maps it to
+    assert found.at("A", "orders.bill.eu", "service import") == [("passes", "B")]
+    for kind in ("stream export", "leaf"):
+        assert found.at("A", "orders.bill.eu", kind) == [("unknown", "")]
+    assert [each["kind"] for each in found.steps if each["account"] == "B"] == ["service"]
+    assert not any("client-bb" in each["text"] or "bill.at" in each["text"] for each in found.steps)
+    assert (found.code, found.at("A", "orders.bill.eu", "accounts")) == (1, [])
+    assert explain("split").places == [("A", "orders.left"), ("A", "split")]
+    assert explain("$JS.hub.API.INFO").at("A", "$JS.API.INFO", "server") == [("reached", "")]
+
+
+def test_an_account_with_more_than_one_page(
+    explain: Explain, implementation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if implementation == "reference":
+        return
+    assert explain("m599.x", user="m").places == [("M", "n599.x")]
+    monkeypatch.setattr(accounts, "MOST_ENTRIES", 500)
+    found = explain("m599.x", user="m")
+    assert found.places == [("M", "m599.x")]
+    assert "Only 512 of 600 mappings" in next(e["text"] for e in found.steps if e["kind"] == "accounts")
+
+
+def test_a_user_of_an_operators_account(cli: Cli, tmp_path: Path) -> None:
+    env = OperatorEnv()
+    exporter = env.account("B", exports=[{"name": "w", "subject": "w.*", "type": "service"}])
+    link = {
+        "name": "w",
+        "subject": "w.*",
+        "account": exporter.id,
+        "local_subject": "mine.*",
+        "type": "service",
+    }
+    account = env.account("A", mappings={"old": [{"subject": "mine.new"}]}, imports=[link])
+    server = pyjs_server.start(env.memory(account, exporter))
+    try:
+        creds = account.user().write(tmp_path)
+        run = cli.with_flags("--server", server.url, "--creds", str(creds))
+        found = Explained(0, json.loads(run.run("explain", "old", "-o", "json").out))
+    finally:
+        server.stop()
+    assert found.places == [(account.id, "mine.new"), (exporter.id, "w.new")]
 
 
 def test_a_mapping_that_is_not_seen_is_no_certainty(
-    explain: Explain, served: ServerProcess, cli: Cli, js: JetStream
+    explain: Explain, served: ServerProcess, cli: Cli, js: JetStream, implementation: str
 ) -> None:
     js.create("OLD", subjects=["old"])  # what is published to it is mapped away
+    unseen = "a" if implementation == "reference" else "shy"
+    alone = cli.with_flags("--server", served.url, "--user", unseen, "--password", unseen)
+    assert "It is heard, unless a mapping leads it elsewhere: stream 1." in alone.run("explain", "old").out
     login = ("--server", served.url, "--user", "a", "--password", "a")
-    alone = cli.with_flags(*login).run("explain", "old")
-    assert "It is heard, unless a mapping leads it elsewhere: stream 1." in alone.out
-    told = cli.with_flags(*login).run("explain", "old", "--sys", "sys")
-    assert "unless" not in told.out
-    assert explain("old", "--sys", "sys").at("A", "old", "stream") == []
+    for words in (("--sys", "sys"), ()) if implementation == "pyjs" else (("--sys", "sys"),):
+        assert "unless" not in cli.with_flags(*login).run("explain", "old", *words).out
+        assert explain("old", *words).at("A", "old", "stream") == []
     js.call("STREAM.DELETE.OLD")
 
 
@@ -231,7 +296,7 @@ def test_clients_of_the_account(explain: Explain, offline: Explain, served: Serv
     assert file.at("A", "orders.new", "subscription") == [("possible", ""), ("ends", "")]
     texts = [each["text"] for each in file.steps if each["kind"] == "subscription"]
     assert texts[:2] == [
-        "Heard by these users if they subscribe: a, b.",
+        "Heard by these users if they subscribe: a, b, shy.",
         "These users may not subscribe to it: deaf.",
     ]
 
