@@ -29,7 +29,7 @@ from .finding import Finding
 from .hearers import subscribers
 from .leafs import AnsweringServer, Reach, follow
 from .message_path import MessagePath, is_answered
-from .publisher import publisher_of
+from .publisher import another, names_of, publisher_of
 from .storage import StoredStream, store
 from .stream_findings import StreamFacts
 from .waypoint import ENDS, REACHED, UNKNOWN, Waypoint
@@ -41,19 +41,27 @@ MOST_STREAMS = 256  # of an account: more are not looked at for copies
 MOST_CONSUMERS = 2000  # of a stream
 
 
-async def waypoints(connection: NatsConnection, subject: str, *, system: str, account: str) -> list[Waypoint]:
+async def waypoints(
+    connection: NatsConnection, subject: str, *, system: str, account: str, user: str = ""
+) -> list[Waypoint]:
     """Return where a message comes to that this user publishes.
 
     system: the context of a user of the system account, who is asked, too.
     account: where it is published, if this user is one of the system account itself.
+    user: the name of another user of the account, who publishes it instead.
 
-    Raises CliError if the context is not one of such a user.
+    Raises CliError if the context is not one of such a user, or if nobody tells of the other user.
     """
     answer = await user_info(connection, min(connection.timeout, queries.UNREACHABLE_SECONDS))
     if not answer:
         _must_hear_answers(connection)
-    user: Info = answer.get("data") or {}
-    name = account or str(user.get("account") or "")
+    own: Info = answer.get("data") or {}
+    if user and not system and not account and user not in names_of(own):
+        raise UsageError(
+            f"what {user} may do is not told to other users, but to those of the system account",
+            "--sys names a context of one, or connect as that user, by --user, --creds or --context",
+        )
+    name = account or str(own.get("account") or "")
     async with _asked(connection, system, asks=bool(account)) as other:
         if other is None:
             reported = await accounts.own(connection, min(connection.timeout, queries.UNREACHABLE_SECONDS))
@@ -67,12 +75,15 @@ async def waypoints(connection: NatsConnection, subject: str, *, system: str, ac
                     f"{in_hint(f'server report accounts{context}')} has them",
                 )
         inspector = _Inspector(connection, other, name if not account else "", reported)
-        inspector.origin = origin_of(user, connection.profile)
+        inspector.origin = origin_of(own, connection.profile)
         await inspector.begin()
         path = MessagePath(reported.registry(name or "$G"))
         found = path.registry.get(name or "$G")
         assert found is not None
-        path.publish(found, subject, publisher_of({} if account else user))
+        publisher = publisher_of({} if account else own)
+        if user and other is not None:
+            publisher = await another(other, name, user, len(inspector.servers))
+        path.publish(found, subject, publisher)
         for waypoint in path.waypoints:  # it grows: what a stream publishes again comes to another waypoint
             if waypoint.gone:
                 continue

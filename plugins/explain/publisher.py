@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...cli.connection import NatsConnection
+from ...cli.errors import NotFoundError, UsageError
 from ...cli.user import user_info
 from ...protocol.subject import collide, is_subset
+from ..server.poll import poll
+from .queries import allowed
 
 if TYPE_CHECKING:
     from ...server.accounts.permissions import Permissions
@@ -47,6 +50,37 @@ def publisher_of(user: Info) -> Publisher:
         return Publisher("this user", known=False)
     name = str(user.get("user") or "")
     return Publisher(f"user {name}" if name else "this client", _permissions(user.get("permissions")))
+
+
+def names_of(user: Info) -> set[str]:
+    """Return what a user is called, by what a server says of it: name or key, and the name in its token."""
+    return {str(user.get(each) or "") for each in ("user", "user_name")} - {""}
+
+
+async def another(system: NatsConnection, account: str, name: str, servers: int) -> Publisher:
+    """Return another user as a publisher, by what servers tell a user of the system account.
+
+    servers: how many there are. nats-server does not tell: then nothing is known of what the user may do.
+    Raises NotFoundError if those that tell do not know the user, UsageError if several are called so.
+    """
+    subject = f"$SYS.REQ.ACCOUNT.{account}.USER"
+    answers = await allowed(poll(system, subject, {"user": name}, expect=servers))
+    if not answers:
+        return Publisher(f"user {name}", known=False)
+    found: list[Info] = []
+    for answer in answers:
+        for each in (answer.document.get("data") or {}).get("users") or []:
+            if {**each, "expires": 0} not in found:
+                found.append({**each, "expires": 0})
+    if not found:
+        raise NotFoundError(
+            f"no server knows of user {name} in account {account}",
+            "users that are not in a configuration are known while they are connected",
+        )
+    if len(found) > 1:
+        keys = ", ".join(sorted(str(each.get("user")) for each in found))
+        raise UsageError(f"{len(found)} users of account {account} are called {name}", f"there are {keys}")
+    return publisher_of(found[0])
 
 
 def _permissions(reported: Info | None) -> Permissions | None:

@@ -19,7 +19,10 @@ from .waypoint import STEPS, show
     "--config", "file", type=click.Path(exists=True, dir_okay=False), metavar="FILE",
     help="By this configuration file, without a server.",
 )  # fmt: skip
-@click.option("--as", "user", default="", metavar="USER", help="With --config: the user who publishes.")
+@click.option(
+    "--as", "user", default="", metavar="USER",
+    help="The user who publishes: of the file, or as the system account is told (--sys, --account).",
+)  # fmt: skip
 @click.option(
     "--sys",
     "--system",
@@ -42,13 +45,8 @@ async def subject(subject: str, file: str | None, user: str, system: str, accoun
 
         waypoints = await offline.waypoints(file, subject, user)
         return show(f"{subject}, by {file}", waypoints)
-    if user:
-        raise UsageError(
-            "--as needs --config: no server tells what another user may do",
-            "connect as that user instead, by --user, --creds or --context",
-        )
     from . import live
 
     async with connect(quiet=True) as connection:
-        waypoints = await live.waypoints(connection, subject, system=system, account=account)
+        waypoints = await live.waypoints(connection, subject, system=system, account=account, user=user)
         return show(f"{subject}, by {connection.url}", waypoints)

@@ -128,6 +128,14 @@ def _account_info(server: Monitored, name: str, _: Body) -> Steps[dict[str, Any]
     return found
 
 
+def _users(server: Monitored, name: str, body: Body) -> Steps[dict[str, Any]]:
+    from .user import UserRequest, users_named
+
+    account = server.registry.get(name)
+    assert account is not None  # `System` has looked
+    return users_named(server, account, from_json(UserRequest, body))
+
+
 SERVER: dict[str, Service] = {
     "VARZ": _varz,
     "SUBSZ": _subsz,
@@ -150,6 +158,7 @@ ACCOUNT: dict[str, Callable[[Monitored, str, Body], Steps[dict[str, Any]]]] = {
     "LEAFZ": lambda server, name, body: _leafz(server, {**body, "account": name}),
     "JSZ": _account_jsz,
     "INFO": _account_info,
+    "USER": _users,
     "STATZ": lambda server, name, _: all_statistics(server, {"accounts": [name]}),
 }
 

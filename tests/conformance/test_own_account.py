@@ -227,6 +227,25 @@ def test_a_hub_does_not_answer_for_its_leaf() -> None:
         pair.close()
 
 
+def test_the_system_account_is_told_what_a_user_may_do(server: ServerProcess) -> None:
+    with login(server, "sys") as wire:
+
+        def users(account: str, name: Any) -> Any:
+            return wire.request(f"$SYS.REQ.ACCOUNT.{account}.USER", {"user": name}).json()
+
+        (mute,) = users("A", "mute")["data"]["users"]
+        denied = {"publish": {"deny": [SUBJECT]}, "subscribe": {}}
+        assert mute == {"user": "mute", "account": "A", "account_name": "A", "permissions": denied}
+        (free,) = users("A", "a")["data"]["users"]
+        assert free == {"user": "a", "account": "A", "account_name": "A"}
+        for account, name in (("A", "b"), ("A", ""), ("A", "x" * 100_000), ("B", "a"), ("SYS", "a")):
+            assert users(account, name)["data"] == {"account": account, "users": []}
+        assert users("A", ["a"])["error"]["code"] == 400
+        assert users("NOBODY", "a")["error"]["code"] == 404
+    with login(server, "a", "sEcReT") as wire:
+        assert b"503" in wire.request("$SYS.REQ.ACCOUNT.A.USER", {"user": "mute"}).header
+
+
 def test_accounts_of_an_operator() -> None:
     env = OperatorEnv()
     exporter = env.account("B", exports=[{"name": "w", "subject": "w.*", "type": "service"}])

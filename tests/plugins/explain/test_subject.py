@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lib import pyjs_server
 from lib.cli import Cli
 from lib.jetstream import JetStream
-from lib.operator_fixture import OperatorEnv
 from lib.process import ServerProcess
 from lib.wire import Msg
 from pyjs.plugins.explain import accounts
@@ -248,27 +246,6 @@ def test_an_account_with_more_than_one_page(
     assert "Only 512 of 600 mappings" in next(e["text"] for e in found.steps if e["kind"] == "accounts")
 
 
-def test_a_user_of_an_operators_account(cli: Cli, tmp_path: Path) -> None:
-    env = OperatorEnv()
-    exporter = env.account("B", exports=[{"name": "w", "subject": "w.*", "type": "service"}])
-    link = {
-        "name": "w",
-        "subject": "w.*",
-        "account": exporter.id,
-        "local_subject": "mine.*",
-        "type": "service",
-    }
-    account = env.account("A", mappings={"old": [{"subject": "mine.new"}]}, imports=[link])
-    server = pyjs_server.start(env.memory(account, exporter))
-    try:
-        creds = account.user().write(tmp_path)
-        run = cli.with_flags("--server", server.url, "--creds", str(creds))
-        found = Explained(0, json.loads(run.run("explain", "old", "-o", "json").out))
-    finally:
-        server.stop()
-    assert found.places == [(account.id, "mine.new"), (exporter.id, "w.new")]
-
-
 def test_a_mapping_that_is_not_seen_is_no_certainty(
     explain: Explain, served: ServerProcess, cli: Cli, js: JetStream, implementation: str
 ) -> None:
@@ -411,6 +388,40 @@ def test_another_account_by_a_user_of_the_system_account(
     assert ("B", f"from.a.{subject}") in found.places
 
 
+@pytest.mark.parametrize(
+    ("user", "flags"), [("b", ("--sys", "sys")), ("s", ("--account", "A"))], ids=["sys", "account"]
+)
+def test_another_user_as_the_system_account_is_told(
+    explain: Explain, implementation: str, user: str, flags: tuple[str, ...]
+) -> None:
+    """Of users of the configuration, whether they are connected or not; nats-server does not tell."""
+    for subject, code, outcome in (("orders.secret", 4, "refused"), ("orders.new", 1, "passes")):
+        found = explain(subject, "--as", "a", *flags, user=user)
+        if implementation == "reference":
+            code, outcome = 1, "unknown"
+        assert (found.code, found.at("A", subject, "permission")) == (code, [(outcome, "")])
+        assert "user a may" in found.steps[0]["text"]
+
+
+def test_another_user_that_nobody_knows(implementation: str, served: ServerProcess, cli: Cli) -> None:
+    if implementation == "reference":
+        return
+    for name in ("nobody", "bb"):  # bb is one of another account
+        run = cli.with_flags("--server", served.url, "--user", "s", "--password", "s")
+        result = run.run("explain", "x", "--account", "A", "--as", name)
+        assert (result.code, f"no server knows of user {name} in account A" in result.err) == (3, True), (
+            result
+        )
+
+
+def test_a_user_is_not_told_what_another_may_do(served: ServerProcess, cli: Cli) -> None:
+    run = cli.with_flags("--server", served.url, "--user", "b", "--password", "b")
+    result = run.run("explain", "x", "--as", "a")
+    assert (result.code, "is not told to other users" in result.err) == (2, True), result
+    own = run.run("explain", "x", "--as", "b", "-o", "json")
+    assert json.loads(own.out)[0]["text"] == "user b may publish everything."
+
+
 def test_requests_to_the_server(explain: Explain, offline: Explain) -> None:
     for found in (explain("$JS.hub.API.INFO", "--sys", "sys"), offline("$JS.hub.API.INFO")):
         assert found.code == 0
@@ -421,7 +432,6 @@ def test_the_line_tells_mistakes(cli: Cli, offline: Explain) -> None:
     bare = cli.with_flags()
     for words, code, text in (
         (("orders.*",), 2, "cannot be published"),
-        (("x", "--as", "a"), 2, "--as needs --config"),
         (("x", "--config", "server.conf"), 2, "--as has to say who publishes"),
         (("x", "--config", "server.conf", "--as", "deaff"), 3, "did you mean deaf?"),
         (("x", "--config", "server.conf", "--sys", "sys"), 2, "--config does without them"),
