@@ -229,8 +229,8 @@ class _Inspector:
             for detail in (answer.get("data") or {}).get("account_details") or []
             if waypoint.account in (detail.get("name"), detail.get("id"))
         ]
-        limits = limits_of(details)
-        origin = origin_by(self.reported.details.get(waypoint.account, {}), waypoint.account)
+        account = self.reported.details.get(waypoint.account, {})
+        limits, origin = limits_of(details, account), origin_by(account, waypoint.account)
         found: dict[str, StoredStream] = {}
         for stream in [each for detail in details for each in detail.get("stream_detail") or []]:
             facts = StreamFacts(stream, account=limits, origin=origin)

@@ -320,7 +320,10 @@ def account_use(facts: StreamFacts) -> AccountUse:
     limit = (use.get("limits") or {}).get(f"max_{kind}", -1)
     messages = facts.state.get("messages", 0)
     next_one = max(1, facts.state.get("bytes", 0) // messages if messages else 1)
-    return AccountUse(kind, limit, use.get(kind, 0), next_one, replicas if tier else 0)
+    used = use.get(kind, 0)
+    if tier:
+        used //= max(1, replicas)  # the limit of a tier is one for each replica, its usage that of all
+    return AccountUse(kind, limit, used, next_one, replicas if tier else 0)
 
 
 def _account(facts: StreamFacts) -> Iterator[Finding]:

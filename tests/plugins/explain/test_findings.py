@@ -129,8 +129,10 @@ def test_the_limit_of_an_account_is_changed_where_the_account_is_made() -> None:
             "pyjs nsc edit account --name NAME --js-disk-storage 2000",
             "pyjs nsc push --account NAME",
         )
-    tiered = said({"account": key, "account_name": "SHOP"}, Profile(), {"tiers": {"R3": use}})
+    three = {**use, "storage": 3 * 990}  # the usage of all replicas, the limit of each
+    tiered = said({"account": key, "account_name": "SHOP"}, Profile(), {"tiers": {"R3": three}})
     assert tiered.commands[1] == "pyjs nsc edit account --name SHOP --js-tier 3 --js-disk-storage 2000"
+    assert stream_findings.of_stream(StreamFacts(info(), {"tiers": {"R3": use}})) == []
     configured = said({"account": "SHOP"}, by_creds, use)
     assert configured.text.endswith("block of the account SHOP, in the servers' configuration.")
     assert configured.commands == ("pyjs stream report",)

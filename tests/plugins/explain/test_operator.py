@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from lib import pyjs_server
 from lib.cli import Cli, Result
+from lib.jetstream import JetStream
 from lib.operator_fixture import OperatorAccount, OperatorEnv, User
+from lib.pool import START
 from lib.process import ServerProcess
 
 
@@ -41,6 +43,31 @@ def deployed(tmp_path: Path) -> Iterator[Deployed]:
 
 def places(result: Result) -> list[tuple[str, str]]:
     return list(dict.fromkeys((each["account"], each["subject"]) for each in json.loads(result.out)))
+
+
+@pytest.mark.parametrize("implementation", ["reference", "pyjs"])
+def test_the_limit_of_a_tier_is_seen_by_its_users_and_by_the_system_account(
+    implementation: str, tmp_path: Path
+) -> None:
+    env = OperatorEnv()
+    account = env.account("A", limits={"tiered_limits": {"R1": {"disk_storage": 1000, "mem_storage": -1}}})
+    config = env.memory(account, more='jetstream { store_dir: "<store>" }')
+    server = START[implementation](config)
+    user, admin = account.user(), env.sys.user("sys")
+    try:
+        with JetStream(user.connect(server)) as js:
+            for name, storage in (("FULL", "file"), ("FREE", "memory")):
+                js.create(name, subjects=[name], storage=storage)
+                js.publish(name, b"x" * 930)
+        for who, words in ((user, ()), (admin, ("--account", account.id))):
+            run = Cli(tmp_path, "--server", server.url, "--creds", str(who.write(tmp_path)))
+            for name, outcome in (("FULL", "possible"), ("FREE", "reached")):
+                steps = json.loads(run.run("explain", name, *words, "-o", "json").out)
+                ((found, text),) = [(e["outcome"], e["text"]) for e in steps if e["kind"] == "stream"]
+                assert found == outcome
+                assert ("tier R1 of the account" in text) == (name == "FULL")
+    finally:
+        server.stop()
 
 
 def test_a_user_is_told_of_its_account(deployed: Deployed) -> None:
