@@ -79,7 +79,7 @@ async def _traced(
         raise UnavailableError(
             f"no server sent a trace within {connection.timeout:g}s",
             f"the server says that it is version {connection.greeting.get('version', '?')}: "
-            "nats-server traces messages since 2.11, pyjs-server does not trace them yet",
+            "messages are traced by pyjs-server, and by nats-server since 2.11",
             f"{in_hint('explain')} says who hears a message, by any server",
             "the message was published" if deliver else "the message was not delivered",
         )

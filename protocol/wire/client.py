@@ -143,7 +143,8 @@ class ClientParser(Parser):
         if size < 0 or header_size < 0 or header_size > size:
             return self._fail(violations.bad_arguments(verb, arguments))
         if 0 <= self.max_payload < size:
-            return self._fail(violations.payload_exceeded(size, self.max_payload))
+            header = data[newline + 1 : newline + 1 + header_size]
+            return self._fail(violations.PayloadExceededError(size, self.max_payload, parts[0], header))
         stop = newline + size + 3
         if stop > len(data):
             self._violation = self._hold(data, pos, stop)

@@ -127,7 +127,7 @@ class LeafParser(Parser):
         if size < 0 or header_size < 0 or header_size > size:
             return self._fail(violations.bad_arguments(name, arguments))
         if 0 <= self.max_payload < size:
-            return self._fail(violations.payload_exceeded(size, self.max_payload))
+            return self._fail(violations.PayloadExceededError(size, self.max_payload))
         stop = newline + size + 3
         if stop > len(data):
             if stop - len(data) == 1 and data[-1] != _CR:

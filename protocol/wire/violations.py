@@ -36,11 +36,20 @@ def control_line_exceeded(limit: int) -> PeerError:
     return PeerError("maximum control line exceeded", True, f"Maximum Control Line Exceeded ({limit})")
 
 
-def payload_exceeded(size: int, limit: int) -> PeerError:
-    """Return the violation for an announced payload of `size` bytes where `limit` are allowed."""
-    return PeerError(
-        "Maximum Payload Violation", True, f"Maximum Message Payload Exceeded ({size} vs {limit})"
-    )
+class PayloadExceededError(PeerError):
+    """The violation for an announced payload of `size` bytes where `limit` are allowed.
+
+    subject: the subject of the message.
+    header: as much of its header as came with the announcement.
+    """
+
+    def __init__(self, size: int, limit: int, subject: bytes = b"", header: bytes = b"") -> None:
+        super().__init__(
+            "Maximum Payload Violation", True, f"Maximum Message Payload Exceeded ({size} vs {limit})"
+        )
+        self.size = size
+        self.subject = subject
+        self.header = header
 
 
 def headers_not_supported() -> PeerError:

@@ -36,12 +36,15 @@ from .subscription import (
     RunSubscription,
     Subscription,
 )
+from .traced_message import StreamSubscription
 
 if TYPE_CHECKING:
     from ..config.options import AccountJetStream, AccountOptions
     from .account_token import AccountToken
     from .flusher import Flusher
     from .inbox_routes import Receiver
+    from .server_trace import TraceTarget
+    from .traced_message import TraceCallback
 
 UNLIMITED = -1
 _TOGETHER = 4096  # messages to one inbox that are framed at once
@@ -114,6 +117,7 @@ class Account(SubjectSpace):
     connections, leafs: the connections to this server; the listeners keep them.
     elsewhere: how many (clients, leafs) are connected to other servers, by server id.
     serves_jetstream: set by JetStream as long as it serves the account.
+    trace_target: where traces go that `traceparent` asks for; None if it asks for none.
     grants: the account's JetStream limits by tier ("" is the account as a whole); None means no JetStream.
     account_token: of an account made from a token; the account's name is then its public key.
     display: the name that operators gave the account.
@@ -132,6 +136,7 @@ class Account(SubjectSpace):
         self.nkey = ""
         self.display = name
         self.account_token: AccountToken | None = None
+        self.trace_target: TraceTarget | None = None
         self.grants: dict[str, AccountJetStream] | None = None
         self.exports_streams: list[StreamExport] = []
         self.exports_services: list[ServiceExport] = []
@@ -190,6 +195,17 @@ class Account(SubjectSpace):
             raise ValueError(f"invalid subject {subject!r}")
         subscription = Subscription(subject, self._sink, queue=queue, callback=callback)
         subscription.batch_callback = batch_callback
+        self.add_subscription(subscription)
+        return subscription
+
+    def subscribe_stream(
+        self, subject: str, callback: Callable[[Message], None], trace: TraceCallback
+    ) -> StreamSubscription:
+        """Subscribe a stream to one of its subjects; see `subscribe` and StreamSubscription."""
+        if not is_valid(subject):
+            raise ValueError(f"invalid subject {subject!r}")
+        subscription = StreamSubscription(subject, self._sink, trace)
+        subscription.callback = callback
         self.add_subscription(subscription)
         return subscription
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ...protocol.lazy_dataclass import dataclass
 from ...protocol.subject_tree import SubjectTree
+from ...protocol.tracing import ANY, MARK
 from ...protocol.transform import without_placeholders
 from ..slices import Steps, map_in_steps
 from .exports import ServiceExport, StreamExport
@@ -22,6 +23,7 @@ from .space import StreamImport
 if TYPE_CHECKING:
     from ..config.options import AccountJetStream
     from .account import Account, ConnectionLimits
+    from .server_trace import TraceTarget
 
 STREAM, SERVICE = "stream", "service"
 AnyExport = StreamExport | ServiceExport
@@ -38,6 +40,7 @@ class ImportSpec(NamedTuple):
 
     kind: "stream" or "service".
     share: whether the exporter of a service learns who sends a request.
+    allow_trace: whether traces may show where the messages of a stream go in the importer's account.
     """
 
     kind: str
@@ -45,6 +48,7 @@ class ImportSpec(NamedTuple):
     subject: str
     local: str
     share: bool = False
+    allow_trace: bool = False
 
     @property
     def local_pattern(self) -> str:
@@ -84,6 +88,7 @@ class AccountSpec:
     """What an account will be, except for its imports, which need the exporters' specs.
 
     jetstream: limits by tier, "" for those of the account as a whole; None means no JetStream.
+    trace_target: see `Account`.
     """
 
     limits: ConnectionLimits
@@ -91,6 +96,7 @@ class AccountSpec:
     services: list[ServiceExport] = field(default_factory=list)
     mappings: Mappings = field(default_factory=Mappings)
     jetstream: dict[str, AccountJetStream] | None = None
+    trace_target: TraceTarget | None = None
 
     def keeping_exports(self, account: Account) -> Steps[None]:
         """Keep the export objects of `account` where an export stays the same, in steps.
@@ -107,6 +113,8 @@ class AccountSpec:
         account.mappings = self.mappings
         account.limits = self.limits
         account.grants = self.jetstream
+        account.trace_target = self.trace_target
+        account.trace_mark = MARK if self.trace_target is None else ANY
         account.forget_plans()
 
 
@@ -124,7 +132,13 @@ def make_import(
     """Return the import that `import_spec` asks for. Raises AccountsError if the renaming is impossible."""
     try:
         if isinstance(export, StreamExport):
-            return StreamImport(exporter, export, import_spec.subject, import_spec.local)
+            return StreamImport(
+                exporter,
+                export,
+                import_spec.subject,
+                import_spec.local,
+                allow_trace=import_spec.allow_trace,
+            )
         return ServiceImport(
             importer.responses,
             exporter.responses,

@@ -80,9 +80,10 @@ class ServiceExport(Export):
     response_type: how many messages answer one request.
     threshold: how long a response may take, in ns; 0 stands for `DEFAULT_RESPONSE_THRESHOLD`.
     latency: where the latency of requests is published; None for nowhere.
+    allow_trace: whether traces may show where requests go in the exporter's account.
     """
 
-    __slots__ = ("latency", "response_type", "threshold")
+    __slots__ = ("allow_trace", "latency", "response_type", "threshold")
 
     def __init__(
         self,
@@ -96,11 +97,12 @@ class ServiceExport(Export):
         latency: LatencyTarget | None = None,
     ) -> None:
         super().__init__(subject, accounts, token_position, private=private)
+        self.allow_trace = False
         self.latency = latency
         self.response_type = response_type
         self.threshold = threshold or DEFAULT_RESPONSE_THRESHOLD
 
     @property
     def key(self) -> tuple[object, ...]:
-        """A value that is equal for equal exports: response type, threshold and latency too."""
-        return *super().key, self.response_type, self.threshold, self.latency
+        """A value that is equal for equal exports, with what only services have."""
+        return *super().key, self.response_type, self.threshold, self.latency, self.allow_trace

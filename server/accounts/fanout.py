@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from ...native import deliver_publishes
 from ...protocol.reserved import ACK, GATEWAY_REPLY, SERVICE_REPLY
-from ...protocol.tracing import MARK as TRACED
 from ...protocol.wire.ops import HPUB, PUB, Op
 from .ack_routes import ACKS
 from .plan import Plan, Target
@@ -65,7 +64,7 @@ def fan_out(
     operations: Iterator[Op], space: SubjectSpace, kind: int, producer: Producer | None = None
 ) -> Served:
     """Serve the publishes that `operations` begins with, which come from a connection of this kind."""
-    known, pending_flush = space.plans.get, space.pending_flush
+    known, pending_flush, traced = space.plans.get, space.pending_flush, space.trace_mark
     headers = producer is not None and producer.headers
     count, size_sum, together = 0, 0, TOGETHER
     receiver: Subscription | None = None
@@ -83,7 +82,7 @@ def fan_out(
             plan is None
             or (reply and reply[:2] in _RESERVED_STARTS and _is_reserved(reply, kind))
             or (code != PUB and not (headers and header_size and plan.headers))
-            or (header_size and tail.find(TRACED, 0, len(tail) - size + header_size) >= 0)
+            or (header_size and tail.find(traced, 0, len(tail) - size + header_size) >= 0)
         ):
             break
         if run and plan.batch_subscription is not receiver:
@@ -142,7 +141,9 @@ def deliver_routed(
     """
     lookups = space.routed_lookups if space.mappings.empty else space.mapped_lookups
     limits = most, longest, largest, verbs
-    return deliver_publishes(lookups, None, kind, TRACED, space.pending_flush, [], 1, data, 0, *limits)[:4]
+    return deliver_publishes(
+        lookups, None, kind, space.trace_mark, space.pending_flush, [], 1, data, 0, *limits
+    )[:4]
 
 
 def _is_reserved(reply: bytes, kind: int) -> bool:

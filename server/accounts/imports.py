@@ -18,6 +18,7 @@ from ...protocol import gojson, headers
 from ...protocol.identifier import new_id
 from ...protocol.reserved import ACK, SERVICE_REPLY
 from ...protocol.subject_tree import SubjectTree
+from ...protocol.tracing import DESTINATION
 from ...protocol.transform import without_placeholders
 from ..slices import Steps
 from .exports import ResponseType, ServiceExport
@@ -26,10 +27,12 @@ from .plan import is_request
 from .routing import route
 from .space import StreamImport, SubjectSpace, import_transforms
 from .subscription import ConnectionKind, ImportStep, MessageEndpoint, Subscription
+from .traced_message import TracedMessage
 
 if TYPE_CHECKING:
     from ..clock import Clock, Timer
     from .latency import LatencyMeter, MeasuredRequest
+    from .server_trace import ServerTrace
     from .subscription import RoutedMessage
 
 REQUEST_INFO = b"Nats-Request-Info"
@@ -37,6 +40,7 @@ _ACK = ACK.encode()
 # Each step nests a few calls, and as many on the way back: many hundreds would exhaust the stack.
 MOST_STEPS = 64
 _ID = 6
+_TRACE_WAIT = 10_000_000_000  # ns in which other servers may tell what became of a traced request
 
 M = TypeVar("M", StreamImport, "ServiceImport")
 
@@ -105,28 +109,58 @@ class ServiceImport(MessageEndpoint):
         to = text if self.transform is None else self.transform.apply(text)
         if to is None:
             return False
+        mapped = exporter.space.mapped(to)
+        if isinstance(msg, TracedMessage):
+            allowed = self.export.allow_trace
+            further = _traced(msg, exporter, (mapped if allowed else None) or to, allowed=allowed)
+            if further is None:
+                return False
+            msg = further
+        trace = msg.trace
+        only = trace is not None and trace.only
         response: Response | None = None
         reply = msg.reply
         measured: MeasuredRequest | None = None
-        if self.export.latency is not None:
+        if self.export.latency is not None and not only:
             measured = exporter.meter.measured(self.export.latency, msg.source, self.share, msg.header)
         # The subject of an acknowledgement does not change: cross-account pull consumers rely on it.
         if reply and not reply.startswith(_ACK):
-            response = exporter.expect(self, self.importer, msg)
+            response = exporter.expect(self, self.importer, reply, self.export.threshold)
             response.measured = measured
             reply = response.subject
         elif measured is not None and not reply:
             exporter.meter.failed(measured, BAD_REQUEST)
         header = _with_request_info(self, msg)
-        mapped = exporter.space.mapped(to)
         delivered = 0
         if mapped is not None:
             subject = mapped.encode("utf-8", "surrogateescape")
             request = msg.rewritten(subject, reply, header, (*chain, self.step))
-            delivered = route(exporter.space.plan(subject), request)
-        if response is not None and not delivered:
+            if trace is None:
+                delivered = route(exporter.space.plan(subject), request)
+            else:
+                delivered = self._route_traced(request, trace)
+        if response is not None and only:
+            exporter.forget(response)  # nobody got the request
+        elif response is not None and not delivered:
             exporter.fail(response, UNAVAILABLE)
         return delivered > 0
+
+    def _route_traced(self, msg: RoutedMessage, trace: ServerTrace) -> int:
+        """Deliver a request in the exporting account, as `route` does.
+
+        The events of other servers take a way back of their own. It is forgotten if none gets the request.
+        """
+        exporter, onward, hops = self.exporter, trace.onward, trace.hops
+        way = exporter.expect(self, self.importer, onward.encode("utf-8", "surrogateescape"), _TRACE_WAIT)
+        way.response_type = ResponseType.STREAM
+        trace.onward = way.subject.decode()
+        header = headers.set(msg.header, DESTINATION, way.subject)
+        request = msg.rewritten(msg.subject, msg.reply, header, msg.chain)
+        delivered = route(exporter.space.plan(msg.subject), request)
+        trace.onward = onward
+        if trace.hops == hops:
+            exporter.forget(way)
+        return delivered
 
 
 class Response:
@@ -203,17 +237,17 @@ class ServiceResponses(MessageEndpoint):
         """The name of the account."""
         return self.space.name
 
-    def expect(self, service: ServiceImport, asker: ServiceResponses, msg: RoutedMessage) -> Response:
-        """Make the way back of one request of `asker`, to the reply subject of `msg` there."""
+    def expect(self, service: ServiceImport, asker: ServiceResponses, reply: bytes, wait: int) -> Response:
+        """Make a way back to the subject `reply` of `asker`, for `wait` ns."""
         if self._subscription is None:
             self._prefix = f"{SERVICE_REPLY}{new_id(self._random, _ID)}."
             self._subscription = Subscription(self._prefix + ">", self)
             self.space.add_subscription(self._subscription)
         subject = (self._prefix + new_id(self._random, _ID)).encode()
-        due = self._clock.now() + service.export.threshold
-        response = self.pending[subject] = Response(service, asker, subject, msg.reply, due)
+        due = self._clock.now() + wait
+        response = self.pending[subject] = Response(service, asker, subject, reply, due)
         if self._timer is None or due < self._sweep_due:
-            self._sweep_at(due, service.export.threshold)
+            self._sweep_at(due, wait)
         return response
 
     def forget(self, response: Response) -> None:
@@ -238,6 +272,11 @@ class ServiceResponses(MessageEndpoint):
         response = self.pending.get(msg.subject)
         if response is None:
             return False
+        if isinstance(msg, TracedMessage):
+            further = _traced(msg, response.asker, msg.subject.decode("utf-8", "surrogateescape"))
+            if further is None:
+                return False
+            msg = further
         if is_last(response, msg):
             del self.pending[response.subject]
         delivered = respond(response, self, msg)
@@ -283,7 +322,7 @@ def respond(response: Response, responder: ServiceResponses, msg: RoutedMessage)
     reply = msg.reply
     further: Response | None = None
     if reply and not reply.startswith(_ACK):
-        further = asker.expect(service, responder, msg)
+        further = asker.expect(service, responder, reply, service.export.threshold)
         reply = further.subject
     answer = msg.rewritten(response.reply, reply, msg.header, (*msg.chain, service.step), answer=True)
     delivered = route(asker.space.plan(response.reply), answer) > 0
@@ -298,6 +337,23 @@ def is_last(response: Response, msg: RoutedMessage) -> bool:
     It does if it is the only answer, or the empty message that ends a stream.
     """
     return response.response_type is ResponseType.SINGLETON or msg.size == 0
+
+
+def _traced(
+    msg: TracedMessage, receiver: ServiceResponses, to: str, *, allowed: bool = False
+) -> RoutedMessage | None:
+    """Note that a traced message goes on in another account, under the subject `to`.
+
+    Return it as it goes on there, None if it was only to be traced and the trace ends here.
+
+    allowed: whether the trace may go on there.
+    """
+    trace = msg.trace
+    assert trace is not None
+    trace.imported(receiver.name, msg.subject.decode("utf-8", "surrogateescape"), to)
+    if allowed:
+        return msg
+    return None if trace.only else msg.untraced()
 
 
 def _with_request_info(service: ServiceImport, msg: RoutedMessage) -> bytes:

@@ -37,6 +37,7 @@ from .exports import LatencyTarget, ResponseType, ServiceExport, StreamExport
 from .flusher import Flusher
 from .imports import ServiceImport
 from .mapping import Mapping, MappingError
+from .server_trace import TraceTarget
 from .space import StreamImport
 
 if TYPE_CHECKING:
@@ -146,9 +147,11 @@ class _Prepared:
         self._mappings = self.options.mappings
         if account.name == GLOBAL:
             self._mappings = [*self._mappings, *options.mappings]
-        share = self.options.jetstream
+        share, trace = self.options.jetstream, self.options.msg_trace
         self.spec = AccountSpec(
-            _limits(self.options.limits), jetstream=None if share is None else {"": share}
+            _limits(self.options.limits),
+            jetstream=None if share is None else {"": share},
+            trace_target=None if trace is None else TraceTarget(trace.dest, trace.sampling),
         )
         self.specs = ImportSpecs()
         self._offers: dict[str, SubjectTree[list[int]]] = {}  # indexes of exports, by kind
@@ -232,7 +235,7 @@ def _link(entry: ImportOptions) -> ImportSpec:
         local = f"{entry.prefix.removesuffix('.')}.{entry.subject}"
     else:
         local = entry.to or entry.subject
-    return ImportSpec(entry.kind, entry.account, entry.subject, local, entry.share)
+    return ImportSpec(entry.kind, entry.account, entry.subject, local, entry.share, entry.allow_trace)
 
 
 def _stream_export(entry: ExportOptions) -> StreamExport:
@@ -242,7 +245,7 @@ def _stream_export(entry: ExportOptions) -> StreamExport:
 
 def _service_export(entry: ExportOptions) -> ServiceExport:
     _check_subject(entry.subject)
-    return ServiceExport(
+    made = ServiceExport(
         entry.subject,
         _names(entry),
         entry.account_token_position,
@@ -252,6 +255,8 @@ def _service_export(entry: ExportOptions) -> ServiceExport:
         if entry.latency is None
         else LatencyTarget(entry.latency.subject, entry.latency.sampling),
     )
+    made.allow_trace = entry.allow_trace
+    return made
 
 
 def _check_subject(subject: str) -> None:

@@ -1,5 +1,8 @@
 """Routing: which kinds of connections may send to which, and the delivery of one message by its plan.
 
+A message that is traced takes the same way; what becomes of it is noted in its trace. If it is only to be
+traced, everybody that would receive it counts as having taken it, but only other servers get it.
+
 Promises at most one delivery for each plain subscription, for each queue group, and for each leaf or route.
 Never blocks, and keeps no message.
 """
@@ -9,11 +12,18 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING
 
+from ...protocol import headers
 from ...protocol.reserved import SERVICE_REPLY
+from ...protocol.tracing import HOP
 from .plan import Plan, QueueGroup
+from .server_trace import ENDED, LEAF, NO_ECHO, NOT_PERMITTED, UNSEEN, UNSUPPORTED
 from .subscription import ConnectionKind
+from .traced_message import ShadowSubscription, StreamSubscription, TracedMessage
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .server_trace import ServerTrace
     from .subscription import RoutedMessage, Subscription
 
 
@@ -105,9 +115,10 @@ def route(plan: Plan, msg: RoutedMessage, queues: tuple[bytes, ...] | None = Non
     """
     if plan.request and msg.answer:
         return 0
+    deliver = _deliver if msg.trace is None else _trace
     delivered = 0
     for subscription in plan.plain:
-        if may_deliver(msg, subscription) and _deliver(subscription, msg):
+        if deliver(subscription, msg):
             delivered += 1
     # One frame per remote connection, however many of its interests match.
     remote: dict[int, tuple[Subscription, list[bytes]]] = {}
@@ -117,7 +128,7 @@ def route(plan: Plan, msg: RoutedMessage, queues: tuple[bytes, ...] | None = Non
     for group in plan.groups:
         if queues is not None and group.queue not in queues:
             continue
-        taken, chosen = _serve(group, msg)
+        taken, chosen = _serve(group, msg, deliver)
         if taken:
             delivered += 1
         elif chosen is not None:
@@ -129,14 +140,18 @@ def route(plan: Plan, msg: RoutedMessage, queues: tuple[bytes, ...] | None = Non
             continue
         if subscription.transform is not None:
             sent = msg.renamed(subscription.shown(plan.text))
-        if server.may_send(sent.subject.decode("utf-8", "surrogateescape")) and server.deliver_to_server(
+        if isinstance(sent, TracedMessage):
+            delivered += _trace_to_server(subscription, sent, plan.text, tuple(names))
+        elif server.may_send(sent.subject.decode("utf-8", "surrogateescape")) and server.deliver_to_server(
             sent, tuple(names)
         ):
             delivered += 1
     return delivered
 
 
-def _serve(group: QueueGroup, msg: RoutedMessage) -> tuple[bool, Subscription | None]:
+def _serve(
+    group: QueueGroup, msg: RoutedMessage, deliver: Callable[[Subscription, RoutedMessage], bool]
+) -> tuple[bool, Subscription | None]:
     """Deliver the message to one member of a group, beginning with the one that is drawn.
 
     Return whether a member on this server took it. If not, return the member of a route or leaf to send it
@@ -147,11 +162,11 @@ def _serve(group: QueueGroup, msg: RoutedMessage) -> tuple[bool, Subscription | 
     start = group.first() if count else 0
     for i in range(count):
         member = members[(start + i) % count]
-        if may_deliver(msg, member):
-            if member.kind == ConnectionKind.ROUTER:
-                return False, member
-            if _deliver(member, msg):
+        if member.kind != ConnectionKind.ROUTER:
+            if deliver(member, msg):
                 return True, None
+        elif may_deliver(msg, member):
+            return False, member
     remotes = group.remotes
     count = len(remotes)
     start = group.first_remote() if count else 0
@@ -163,9 +178,97 @@ def _serve(group: QueueGroup, msg: RoutedMessage) -> tuple[bool, Subscription | 
 
 
 def _deliver(subscription: Subscription, msg: RoutedMessage) -> bool:
-    if subscription.closed:
+    if subscription.closed or not may_deliver(msg, subscription):
         return False
     # What came through a service import is not exported again as a stream.
     if subscription.parent is not None and msg.chain:
         return False
     return subscription.sink.deliver(subscription, msg)
+
+
+def _trace(subscription: Subscription, msg: RoutedMessage) -> bool:
+    """Deliver a traced message on this server, as `_deliver` does, and note it."""
+    assert isinstance(msg, TracedMessage)
+    trace, kind = msg.trace, subscription.kind
+    assert trace is not None
+    if not may_deliver(msg, subscription):
+        if kind == ConnectionKind.CLIENT:
+            _note(trace, subscription, NO_ECHO)
+        return False
+    if isinstance(subscription, ShadowSubscription):
+        if msg.chain:
+            return False
+        if not _export(trace, subscription, (msg.shown or msg.subject).decode("utf-8", "surrogateescape")):
+            return trace.only or _deliver(subscription, msg.untraced())
+    if kind == ConnectionKind.CLIENT:
+        sink = subscription.sink
+        error = ENDED if subscription.closed else sink.refusal(subscription, msg)
+        _note(trace, subscription, error)
+        if trace.only or subscription.closed:
+            return not error
+        return sink.deliver(subscription, msg)
+    holder = subscription.parent or subscription
+    if isinstance(holder, StreamSubscription):
+        seen = msg.shown or subscription.shown(msg.subject.decode("utf-8", "surrogateescape"))
+        return holder.trace(msg if seen == msg.subject else TracedMessage(msg.renamed(seen), trace), trace)
+    return (trace.only and kind == ConnectionKind.INTERNAL) or _deliver(subscription, msg)
+
+
+def _trace_to_server(
+    subscription: Subscription, msg: TracedMessage, text: str, queues: tuple[bytes, ...]
+) -> bool:
+    """Send a traced message to a leaf or route, which traces it further, and note it.
+
+    text: the subject in the account that the message is in.
+    """
+    trace, server = msg.trace, subscription.sink
+    assert trace is not None
+    if isinstance(subscription, ShadowSubscription) and not _export(trace, subscription, text):
+        return trace.only or (
+            _permitted(subscription, msg) and server.deliver_to_server(msg.untraced(), queues)
+        )
+    point, hop, account = server.trace_point(), trace.next_hop(), _account(subscription)
+    refused = point.kind == LEAF and not server.may_send(trace.onward)  # the peer would refuse the message
+    error = "" if point.traces and not refused else UNSUPPORTED if trace.only else UNSEEN
+    if not _permitted(subscription, msg):
+        error = NOT_PERMITTED
+    trace.passed(point, hop, account=account, error=error)
+    if error and (error != UNSEEN or refused):
+        return error == UNSEEN and server.deliver_to_server(msg.untraced(), queues)
+    header = headers.set(msg.header, HOP, hop.encode())
+    return server.deliver_to_server(msg.rewritten(msg.subject, msg.reply, header, msg.chain), queues)
+
+
+def _permitted(subscription: Subscription, msg: RoutedMessage) -> bool:
+    """Return whether the server that subscribes may receive the message."""
+    return subscription.sink.may_send(msg.subject.decode("utf-8", "surrogateescape"))
+
+
+def _export(trace: ServerTrace, shadow: ShadowSubscription, text: str) -> bool:
+    """Note that another account imports a message on `text`. Return whether the trace goes on there.
+
+    If not, it does not say either how the message is called there.
+    """
+    if shadow.allow_trace:
+        text = shadow.shown(text).decode("utf-8", "surrogateescape")
+    trace.exported(_account(shadow), text)
+    return shadow.allow_trace
+
+
+def _account(subscription: Subscription) -> str:
+    """Return the name of the account that a subscription belongs to; of a shadow, the importer's."""
+    account = (subscription.parent or subscription).account
+    return "" if account is None else account.name
+
+
+def _note(trace: ServerTrace, subscription: Subscription, error: str) -> None:
+    if trace.full:
+        trace.omitted += 1
+        return
+    trace.sent(
+        subscription.sink.trace_point(),
+        account=_account(subscription),
+        subject=subscription.subject,
+        queue=subscription.queue,
+        error=error,
+    )

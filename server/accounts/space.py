@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from ...protocol.subject import ANY_REST, collide, has_wildcard, is_subset, matches
 from ...protocol.subject_tree import SubjectTree
+from ...protocol.tracing import MARK as TRACED
 from ...protocol.transform import SubjectTransform, with_placeholders, without_placeholders
 from .ack_routes import ACKS, AckRouteCache
 from .direct_get_routes import DIRECT_GETS, DirectGetRouteCache
@@ -25,7 +26,14 @@ from .mapping import Mappings
 from .plan import Draw, Plan, is_request
 from .stream_routes import StreamRouteCache
 from .sublist import Sublist
-from .subscription import ConnectionKind, InterestChange, MessageEndpoint, Subscription, SubscriptionOwner
+from .subscription import (
+    ConnectionKind,
+    InterestChange,
+    MessageEndpoint,
+    Subscription,
+    SubscriptionOwner,
+)
+from .traced_message import ShadowSubscription
 
 if TYPE_CHECKING:
     from .flusher import OutboundQueue
@@ -78,6 +86,7 @@ class SubjectSpace(SubscriptionOwner):
     lookups: what subjects without a mapping are looked up in; `mapped_lookups`, if there are mappings, which
         leave nothing but the plans. `routed_lookups`: for what comes from other servers.
     generation: counts the changes of interest and mappings.
+    trace_mark: what the header of a message holds that perhaps asks for a trace.
     """
 
     def __init__(self, name: str, pending_flush: list[OutboundQueue], draw: Draw) -> None:
@@ -92,6 +101,7 @@ class SubjectSpace(SubscriptionOwner):
         self.stream_routes = StreamRouteCache(self.sublist)
         self.inbox_routes = InboxRouteCache(self.sublist)
         self.generation = 0
+        self.trace_mark = TRACED
         self._planned = 0  # subscriptions in all plans together
         self._seen: set[int] = set()  # hashes of inboxes that came once; the subjects may be long
         inboxes = self.inbox_routes.receivers, self._seen, self.sublist.ends, self.sublist.literal
@@ -321,18 +331,8 @@ class SubjectSpace(SubscriptionOwner):
             subject = stream.shadow_subject(subscription.subject)
             if subject is None:
                 continue
-            shadow = Subscription(
-                subject,
-                subscription.sink,
-                queue=subscription.queue,
-                sid=subscription.sid,
-                callback=subscription.callback,
-                weight=subscription.weight,
-                origin=subscription.origin,
-            )
-            shadow.max = subscription.max
+            shadow = ShadowSubscription(subject, subscription, allow_trace=stream.allow_trace)
             shadow.transform = stream.transform
-            shadow.parent = subscription
             if subscription.shadows is None:
                 subscription.shadows = []
             subscription.shadows.append(shadow)
@@ -351,22 +351,32 @@ class StreamImport:
 
     given: the local subject as it was given, with the placeholders that `local` has as wildcards.
     transform: from the exported subject to the local one; None if they are equal.
+    allow_trace: whether traces may show where the messages go here.
     """
 
-    __slots__ = ("_reverse", "export", "exporter", "given", "local", "subject", "transform")
+    __slots__ = ("_reverse", "allow_trace", "export", "exporter", "given", "local", "subject", "transform")
 
-    def __init__(self, exporter: SubjectSpace, export: StreamExport, subject: str, local: str) -> None:
+    def __init__(
+        self,
+        exporter: SubjectSpace,
+        export: StreamExport,
+        subject: str,
+        local: str,
+        *,
+        allow_trace: bool = False,
+    ) -> None:
         self.exporter = exporter
         self.export = export
         self.subject = subject
         self.local = without_placeholders(local)
         self.given = local
+        self.allow_trace = allow_trace
         self.transform, self._reverse = import_transforms(subject, local)
 
     @property
     def key(self) -> tuple[object, ...]:
         """A value that is equal for equal imports, down to the export they come through."""
-        return id(self.exporter), id(self.export), self.subject, self.given
+        return id(self.exporter), id(self.export), self.subject, self.given, self.allow_trace
 
     def shadow_subject(self, wanted: str) -> str | None:
         """Return what to subscribe to in the exporter for interest in `wanted` here.

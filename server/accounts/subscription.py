@@ -12,15 +12,17 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from ...protocol.lazy_dataclass import dataclass
 from ...protocol.wire.encode import tail as tail_of
+from .server_trace import CLIENT, TracePoint
 
 if TYPE_CHECKING:
     from ...protocol.transform import SubjectTransform
     from ...store.message import StoredMessage
     from .flusher import OutboundQueue
+    from .server_trace import ServerTrace
 
 Callback = Callable[["Message"], None]
 # A publish as it is parsed: subject, reply, header size, size, tail (see protocol.wire.ops).
@@ -95,6 +97,15 @@ class MessageEndpoint:
         del share
         return {}
 
+    def trace_point(self) -> TracePoint:
+        """Return how traces show a connection."""
+        return TracePoint(CLIENT, self.id, "")
+
+    def refusal(self, subscription: Subscription, msg: RoutedMessage) -> str:
+        """Return why `deliver` would not deliver a message to a client, as traces say it; "" if it would."""
+        del subscription, msg
+        return ""
+
     def deliver(self, subscription: Subscription, msg: RoutedMessage) -> bool:
         """Deliver one message. Return False if it was not taken.
 
@@ -126,6 +137,8 @@ class MessageEndpoint:
 
 class SubscriptionOwner:
     """What holds subscriptions: an account, as its subscribers see it."""
+
+    name: str
 
     def add_subscription(self, subscription: Subscription) -> None:
         """Add a subscription, which receives from the next message on."""
@@ -284,7 +297,10 @@ class RoutedMessage:
     tail: the wire form from the size on, kept so that delivery to a client or leaf copies nothing.
     chain: the service imports that it came through, oldest first.
     answer: the server sends this as an answer, so it is not a request itself.
+    trace: of a TracedMessage; None of any other.
     """
+
+    trace: ClassVar[ServerTrace | None] = None
 
     source: MessageEndpoint
     subject: bytes

@@ -6,6 +6,7 @@ Knows no socket: a connection is given its wire.
 from __future__ import annotations
 
 import os
+import random
 from collections import deque
 from collections.abc import Callable
 from itertools import count
@@ -15,6 +16,7 @@ from .. import memory
 from ..accounts.auth import Authenticator, with_overrides
 from ..accounts.enforce_limits import close_excess
 from ..accounts.passwords import PasswordChecks
+from ..accounts.tracer import Tracer
 from ..connection import ConnectionServices
 from ..connection.buffer_budget import BufferBudget
 from ..logging import NullLogger
@@ -203,7 +205,8 @@ def make_services(
     log = log or NullLogger()
     budget = BufferBudget(clock, log, most_buffered(options))
     passwords, ids = PasswordChecks(offload), count(1)
-    return ConnectionServices(identity, clock, log, passwords, budget, random_bytes, ids.__next__)
+    tracer = Tracer(clock, log, random.random)
+    return ConnectionServices(identity, clock, log, passwords, budget, random_bytes, ids.__next__, tracer)
 
 
 def most_buffered(options: Options) -> int:

@@ -16,30 +16,30 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ...native import COMPILED, deliver_publishes, scan_publishes
 from ...protocol.quoting import quoted
 from ...protocol.subject import is_literal
-from ...protocol.tracing import MARK as TRACED
-from ...protocol.tracing import Trace, wanted
 from ...protocol.wire import encode
 from ...protocol.wire.ops import CONNECT, ERR, HPUB, PING, PONG, SUB, UNSUB, VIOLATION, Op
-from ...protocol.wire.violations import NOT_CONNECT
+from ...protocol.wire.violations import NOT_CONNECT, PayloadExceededError
 from ..accounts.ack_routes import ACK_PUBLISH
 from ..accounts.fanout import RESERVED_REPLIES, TOGETHER, fan_out
-from ..accounts.plan import RESERVED
 from ..accounts.routing import route
+from ..accounts.server_trace import CLIENT, CLOSED, DENIED, EXCEEDED, TracePoint
 from ..accounts.subscription import ConnectionKind, RoutedMessage
+from ..accounts.traced_message import TracedMessage
 from ..clock import SECOND
 from ..connection.ping_timer import PingTimer
 from .handshake import ClientHandshake
 from .peer import ClientContext, ClientPeer
 from .subscriptions import Subscriptions
+from .traces import ClientTraces
 
 if TYPE_CHECKING:
     from ..accounts import Account, Subscription
     from ..accounts.flusher import OutboundQueue
+    from ..accounts.server_trace import ServerTrace
     from ..accounts.subscription import Publish
     from ..connection import ConnectionTransport
 
 _FIRST_PING = 2 * SECOND
-_RAFT = b"$NRG."
 _CLIENT = ConnectionKind.CLIENT.value
 _NOTHING: Iterator[Op] = iter(())
 
@@ -72,6 +72,7 @@ class ClientConnection(ClientPeer):
         self.subscriptions = Subscriptions(self)
         self.handshake = ClientHandshake(self, self.subscriptions)
         self.ping_timer = PingTimer(self, context, _FIRST_PING)
+        self._traces = ClientTraces(self)
         self._clients = clients
         self._greeted = False  # whether its first PING was answered
         self._quick = False
@@ -155,7 +156,7 @@ class ClientConnection(ClientPeer):
             rest = most - count, longest, largest, verbs
             rules, pending = self.client_permissions.rules, account.pending_flush
             pos, some, some_bytes, queued, receiver = deliver_publishes(
-                lookups, rules, _CLIENT, TRACED, pending, run, together, data, pos, *rest
+                lookups, rules, _CLIENT, account.trace_mark, pending, run, together, data, pos, *rest
             )
             count += some
             size += some_bytes
@@ -235,9 +236,21 @@ class ClientConnection(ClientPeer):
             self.context.statistics.in_bytes += size
 
     def _publish(
-        self, code: int, subject: bytes, reply: bytes, header_size: int, size: int, tail: bytes
+        self,
+        code: int,
+        subject: bytes,
+        reply: bytes,
+        header_size: int,
+        size: int,
+        tail: bytes,
+        trace: ServerTrace | None = None,
+        *,
+        looked_at: bool = False,
     ) -> None:
-        """Serve one publish, with all checks that may refuse, answer or redirect it."""
+        """Serve one publish, with all checks that may refuse, answer or redirect it.
+
+        trace: its trace, if its headers were looked at and ask for one.
+        """
         if not self.identified and not self.handshake.may_speak():
             return
         if code == HPUB and not self.headers:
@@ -245,50 +258,63 @@ class ClientConnection(ClientPeer):
             return
         account = self.account
         assert account is not None
+        if (
+            header_size
+            and not looked_at
+            and (tail.find(account.trace_mark, 0, len(tail) - 2 - size + header_size) >= 0)
+        ):
+            self._publish_traced(code, subject, reply, header_size, size, tail)
+            return
         text = subject.decode("utf-8", "surrogateescape")
         if self.context.options.trace:
             self._trace((code, subject, reply, header_size, size, tail))
         if self.options.pedantic and not is_literal(text):
             self.send_line(encode.err("Invalid Publish Subject"))
-        trace = wanted(tail[len(tail) - 2 - size :][:header_size]) if header_size else None
-        if trace is not None and not self._may_trace(trace):
-            return
         if not account.mappings.empty and account.plan(subject).mapping is not None:
             # From here on, also for permissions, the subject is the one that it was mapped to.
             mapped = account.mapped(text)
             if mapped is None:
                 return
             text, subject = mapped, mapped.encode("utf-8", "surrogateescape")
-        raft = subject.startswith(_RAFT) and account is self.context.registry.system
-        if (subject.startswith(RESERVED) and not raft) or not self.client_permissions.may_publish(text):
-            self.violation(f"Permissions Violation for Publish to {quoted(text)}")
+            if trace is not None:
+                trace.mapped(text)
+        if self._traces.reserves(subject) or not self.client_permissions.may_publish(text):
+            self._refuse(f"Permissions Violation for Publish to {quoted(text)}", trace)
             return
         if reply.startswith(RESERVED_REPLIES):
             shown = reply.decode("utf-8", "surrogateescape")
-            self.violation(f"Permissions Violation for Publish with Reply of {quoted(shown)}")
+            self._refuse(f"Permissions Violation for Publish with Reply of {quoted(shown)}", trace)
             return
         if self.options.verbose:
             self.send_line(encode.OK)
         if code == HPUB and not header_size:
             tail = encode.tail(reply, b"", tail[len(tail) - 2 - size : -2])
-        plan = account.plan(subject)
-        if trace is not None and trace.only:
-            if reply and plan.silent:
-                self._no_responders(subject, reply)
-            return
         msg = RoutedMessage(self, subject, reply, header_size, size, tail)
-        if not route(plan, msg) and reply:
+        if trace is not None:
+            msg = TracedMessage(msg, trace)
+        if not route(account.plan(subject), msg) and reply:
             self._no_responders(subject, reply)
 
-    def _may_trace(self, trace: Trace) -> bool:
-        """Return whether to serve a message that asks for this trace, although no traces are sent.
+    def _publish_traced(
+        self, code: int, subject: bytes, reply: bytes, header_size: int, size: int, tail: bytes
+    ) -> None:
+        """Serve one publish whose headers may ask for a trace, and send the event about it."""
+        start = len(tail) - 2 - size
+        header, body = tail[start : start + header_size], tail[start + header_size : -2]
+        taken, now, trace, _ = self._traces.begin(subject, header, size)
+        if not taken:
+            return
+        if now is not header:
+            tail, header_size, size = encode.tail(reply, now, body), len(now), len(now) + len(body)
+        self._publish(code, subject, reply, header_size, size, tail, trace, looked_at=True)
+        if trace is not None:
+            self._traces.send(trace)
 
-        A client that may not publish to the trace's destination gets an error.
-        """
-        if trace.destination and not self.client_permissions.may_publish(trace.destination):
-            self.violation(f"Permissions Violation for Publish to {quoted(trace.destination)}")
-            return False
-        return bool(trace.destination) or not trace.only
+    def _refuse(self, text: str, trace: ServerTrace | None) -> None:
+        """Tell the client that it may not publish a message, and note it in its trace."""
+        if trace is not None:
+            trace.refuse(text)
+        self.violation(text)
 
     def _no_responders(self, subject: bytes, reply: bytes) -> None:
         if not self.options.no_responders:
@@ -317,6 +343,8 @@ class ClientConnection(ClientPeer):
             if operation[1] is NOT_CONNECT:
                 self.handshake.refuse()
             else:
+                if isinstance(operation[1], PayloadExceededError) and operation[1].header:
+                    self._traces.refuse(operation[1])
                 self._broken(operation[1])
         elif code == ERR:
             self.context.log.error(f"{self} - Client error {operation[1]!r}")
@@ -337,6 +365,22 @@ class ClientConnection(ClientPeer):
                 self.handshake.send_connect_info()
 
     # --- what it receives
+
+    def trace_point(self) -> TracePoint:
+        """See MessageEndpoint."""
+        return TracePoint(CLIENT, self.id, self.options.name)
+
+    def refusal(self, subscription: Subscription, msg: RoutedMessage) -> str:
+        """See MessageEndpoint."""
+        if self.closed_reason:
+            return CLOSED
+        permissions = self.client_permissions
+        if permissions.denies:
+            shown = msg.shown or subscription.shown(msg.subject.decode("utf-8", "surrogateescape"))
+            if not permissions.may_receive(shown.decode("utf-8", "surrogateescape"), subscription.queue):
+                return DENIED
+        holder = subscription.parent or subscription
+        return EXCEEDED if holder.max and holder.delivered >= holder.max else ""
 
     def deliver(self, subscription: Subscription, msg: RoutedMessage) -> bool:
         """Deliver one message that `route` sends, with regard to permissions, limits and headers."""

@@ -82,10 +82,18 @@ a received message. Without a list of allowed subjects nothing else may be publi
 
 **Exports** are `{stream: subject}` or `{service: subject}`, with `accounts: [...]` (none: public) and
 `account_token_position: n`. A service may have `response_type: single | stream | chunked`, `threshold:
-"2s"`, `latency: subject` or `{subject, sampling: 50%}`, and `allow_trace`.
+"2s"`, `latency: subject` or `{subject, sampling: 50%}`, and `allow_trace`: traces of requests go on in this
+account.
 
-**Imports** are `{stream: {account, subject}}` with `to` or `prefix` and `allow_trace`, or `{service:
-{account, subject}}` with `to` and `share`.
+**Imports** are `{stream: {account, subject}}` with `to` or `prefix` and `allow_trace` (traces of messages go
+on in this account), or `{service: {account, subject}}` with `to` and `share`.
+
+**Traces** are what servers tell of a message with the header `Nats-Trace-Dest: subject`: where it came in,
+what it was mapped to, which imports, streams, clients and servers it went to, or why not. Each server that it
+passes publishes one event to that subject, which the sender must be permitted to publish to. With
+`Nats-Trace-Only: true` nobody gets the message itself. `msg_trace: subject` or `{dest: subject, sampling:
+50%}` in an account has messages traced whose header `traceparent` is sampled (W3C Trace Context), without a
+`Nats-Trace-Dest`. `pyjs trace` shows the way of a message.
 
 **Mappings** are `source: destination`, `source: {destination, weight: 50%, cluster}`, or a list of the
 latter.

@@ -73,7 +73,6 @@ UNSUPPORTED: tuple[UnsupportedOption, ...] = (
     UnsupportedOption("gateway", "warn", "gateways are not served yet"),
     UnsupportedOption("prof_port", "warn", "there is no Go profiler here"),
     UnsupportedOption("prof_block_rate", "warn", "there is no Go profiler here"),
-    UnsupportedOption("accounts.*.msg_trace", "warn", "message traces are not served yet"),
     UnsupportedOption("write_timeout", "warn", "a late write always closes the connection"),
     UnsupportedOption("leafnodes.write_timeout", "warn", "a late write always closes the connection"),
     UnsupportedOption("websocket.tls.connection_rate_limit", "warn", _CLIENTS_ONLY),

@@ -10,6 +10,7 @@ from ...protocol.lazy_dataclass import dataclass
 if TYPE_CHECKING:
     from ..accounts import AccountRegistry
     from ..accounts.passwords import PasswordChecks
+    from ..accounts.tracer import Tracer
     from ..clock import Clock
     from ..config.options import Options
     from ..identity import ServerIdentity
@@ -25,6 +26,7 @@ class ConnectionServices:
     buffer_budget: limits the bytes that all connections together may buffer.
     random_bytes: returns a number of random bytes.
     next_id: returns the id of the next connection, from one sequence for all kinds.
+    tracer: traces messages.
     """
 
     identity: ServerIdentity
@@ -34,6 +36,7 @@ class ConnectionServices:
     buffer_budget: BufferBudget
     random_bytes: Callable[[int], bytes]
     next_id: Callable[[], int]
+    tracer: Tracer
 
 
 class ConnectionContext:
@@ -57,6 +60,7 @@ class ConnectionContext:
         self.log = services.log
         self.random_bytes = services.random_bytes
         self.next_id = services.next_id
+        self.tracer = services.tracer
 
     def server_fields(self) -> dict[str, Any]:
         """Return what a peer's client info shows of this server: its name and that of its cluster, if any."""

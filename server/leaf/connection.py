@@ -12,13 +12,17 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...native import COMPILED
-from ...protocol.tracing import only as only_traced
+from ...protocol.reserved import SERVICE_REPLY
+from ...protocol.tracing import SUPPORTED
 from ...protocol.wire import encode
 from ...protocol.wire.ops import CONNECT, ERR, HPUB, INFO, LMSG, LSUB, LUNSUB, PING, PONG, VIOLATION, Op
 from ..accounts.fanout import deliver_routed, fan_out
 from ..accounts.leaving import LeavingConnection, leave
+from ..accounts.plan import RESERVED
 from ..accounts.routing import route
+from ..accounts.server_trace import LEAF, TracePoint
 from ..accounts.subscription import ConnectionKind, RoutedMessage
+from ..accounts.traced_message import TracedMessage
 from ..clock import SECOND
 from ..connection.ping_timer import PingTimer
 from ..connection.trace import control
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
     from .remote import LeafRemote
 
 _FIRST_PING = SECOND
+_REFUSED_MESSAGE = "Permissions Violation for Publish"
 _LEAF = ConnectionKind.LEAF.value
 
 
@@ -205,7 +210,11 @@ class LeafConnection(LeafPeer):
         if not self.leaf_permissions.may_accept(text, self.clock.now()):
             self.violation("Publish", text)
             return
-        if header_size and only_traced(payload[:header_size]):
+        tracer = self.context.tracer
+        taken, payload, header_size, trace = tracer.begin_routed(
+            self, account, subject, payload, header_size, self._may_trace_to
+        )
+        if not taken:
             return
         shown = b""
         if reply.startswith(ACKS):
@@ -219,8 +228,25 @@ class LeafConnection(LeafPeer):
             subject = mapped.encode("utf-8", "surrogateescape")
             plan = account.plan(subject)
             served = queues or None
+            if trace is not None:
+                trace.mapped(mapped)
         tail = encode.tail(reply, payload[:header_size], payload[header_size:])
-        route(plan, RoutedMessage(self, subject, reply, header_size, size, tail, shown), served)
+        msg = RoutedMessage(self, subject, reply, header_size, len(payload), tail, shown)
+        if trace is None:
+            route(plan, msg, served)
+        else:
+            route(plan, TracedMessage(msg, trace), served)
+            tracer.send(account, trace)
+
+    def _may_trace_to(self, destination: str) -> bool:
+        """Return whether the peer may have a trace sent to a destination.
+
+        The destination of a request that came through an import is the way back to its asker.
+        """
+        raw = destination.encode("utf-8", "surrogateescape")
+        if raw.startswith(RESERVED):
+            return False
+        return destination.startswith(SERVICE_REPLY) or self.leaf_permissions.accept.allows(destination)
 
     def _may_speak(self) -> bool:
         """Return whether the peer has logged in. If not, close the connection."""
@@ -253,13 +279,22 @@ class LeafConnection(LeafPeer):
             self._broken(operation[1])
 
     def _peer_error(self, text: str) -> None:
-        """Serve -ERR, after which the peer closes. The remote may wait longer before it dials again."""
+        """Serve -ERR, after which the peer closes. The remote may wait longer before it dials again.
+
+        A peer that refuses one message, for the destination of its trace, does not close.
+        """
         self.context.log.error(f"{self} - Leafnode Error '{text}'")
+        if self.joined and text.startswith(_REFUSED_MESSAGE):
+            return
         if self.remote is not None:
             self.remote.hub_error(text)
         self.close("Protocol Violation" if "Loop detected" in text else "Parse Error")
 
     # --- what goes to the peer
+
+    def trace_point(self) -> TracePoint:
+        """See `MessageEndpoint.trace_point`."""
+        return TracePoint(LEAF, self.id, self.name, self.peer_headers and self.peer_protocol >= SUPPORTED)
 
     def may_send(self, subject: str) -> bool:
         """See `MessageEndpoint.may_send`."""

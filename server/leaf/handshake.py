@@ -261,6 +261,7 @@ class AcceptedHandshake(ConnectionPart["LeafPeer"]):
         connection.remote_domain = given.domain
         connection.remote_account = given.remote_account
         connection.peer_headers = given.headers and not context.options.no_header_support
+        connection.peer_protocol = given.protocol
         connection.isolated = connection.isolated or given.isolate
         connection.is_spoke = given.is_hub
         self._denied = given.deny_pub
@@ -400,6 +401,7 @@ class SolicitedHandshake(ConnectionPart["LeafPeer"]):
         connection.remote_cluster = info.cluster
         connection.remote_domain = info.domain
         connection.peer_headers = info.headers and not context.options.no_header_support
+        connection.peer_protocol = info.proto
         self._permit(info)
         try:
             credentials = self._remote.credentials(info.nonce)

@@ -181,6 +181,7 @@ class LeafPeer(Connection):
     is_spoke: whether this server is the spoke, and the peer its hub.
     isolated: whether the peer gets no interest that other leafs announce.
     peer_headers: whether the peer accepts headers.
+    peer_protocol: the number of the protocol that the peer speaks.
     joined: whether the connection is bound to an account.
     interest_known: whether the peer has sent its own interest.
     leaf_permissions: what may pass over the connection.
@@ -212,6 +213,7 @@ class LeafPeer(Connection):
         self.is_spoke = remote is not None and not remote.options.hub
         self.isolated = options.leafnodes.isolate or (remote is not None and remote.options.isolate)
         self.peer_headers = False
+        self.peer_protocol = 0
         self.joined = False
         self.interest_known = False
         self.leaf_permissions = LeafPermissions()

@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...protocol.subject import is_valid
+from ...protocol.tracing import SUPPORTED
 from ..accounts.leaving import LeavingConnection
+from ..accounts.server_trace import ROUTER, TracePoint
 from ..accounts.subscription import ConnectionKind, MessageEndpoint, Subscription
 from ..slices import Slices, Steps, paced
 from .frames import route_frame
@@ -51,6 +53,9 @@ class AccountRoute(MessageEndpoint):
         self._taking: Slices | None = None
         self._turns = connection.context.turns
         self.advertiser = RouteAdvertiser(connection, name, self._turns)
+
+    def __repr__(self) -> str:
+        return repr(self.connection)
 
     # --- the interest of the peer
 
@@ -173,6 +178,12 @@ class AccountRoute(MessageEndpoint):
     def server_id(self) -> str:
         """See MessageEndpoint."""
         return self.connection.who().get("name", "")
+
+    def trace_point(self) -> TracePoint:
+        """See MessageEndpoint."""
+        connection, info = self.connection, self.connection.info
+        name, protocol = ("", 0) if info is None else (info.server_name or info.server_id, info.proto)
+        return TracePoint(ROUTER, connection.id, name, connection.headers and protocol >= SUPPORTED)
 
     def client_info(self, *, share: bool = True) -> dict[str, object]:
         """See MessageEndpoint."""

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from ...native import COMPILED
 from ...protocol.errors import PeerError
-from ...protocol.tracing import only as only_traced
 from ...protocol.wire import encode
 from ...protocol.wire.ops import (
     ACCOUNT,
@@ -37,8 +36,10 @@ from ...protocol.wire.ops import (
 from ..accounts.ack_routes import ACKS
 from ..accounts.fanout import deliver_routed, fan_out
 from ..accounts.leaving import leave
+from ..accounts.plan import RESERVED
 from ..accounts.routing import route
 from ..accounts.subscription import ConnectionKind, RoutedMessage
+from ..accounts.traced_message import TracedMessage
 from ..clock import SECOND
 from ..connection.ping_timer import PingTimer
 from ..leaf.frames import split_delivery
@@ -315,15 +316,23 @@ class RouteConnection(RoutePeer):
         if account is None:
             self.forget_unused(account_route)
             return
-        if header_size and only_traced(payload[:header_size]):
+        tracer = self.context.tracer
+        taken, payload, header_size, trace = tracer.begin_routed(
+            account_route, account, subject, payload, header_size, _may_trace_to
+        )
+        if not taken:
             return
         shown = b""
         if reply.startswith(ACKS):
             reply, shown = split_delivery(reply)
         account_route.remote_cluster = origin.decode("utf-8", "surrogateescape")
         tail = encode.tail(reply, payload[:header_size], payload[header_size:])
-        msg = RoutedMessage(account_route, subject, reply, header_size, size, tail, shown)
-        route(account.plan(subject), msg, queues)
+        msg = RoutedMessage(account_route, subject, reply, header_size, len(payload), tail, shown)
+        if trace is None:
+            route(account.plan(subject), msg, queues)
+        else:
+            route(account.plan(subject), TracedMessage(msg, trace), queues)
+            tracer.send(account, trace)
 
     def _control_operation(self, operation: Op) -> None:
         code = operation[0]
@@ -411,3 +420,8 @@ class RouteConnection(RoutePeer):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+def _may_trace_to(destination: str) -> bool:
+    """Return whether a trace may go to a destination that the peer has permitted its client."""
+    return not destination.encode("utf-8", "surrogateescape").startswith(RESERVED)

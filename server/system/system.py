@@ -78,6 +78,7 @@ class System:
             self._server.operator.serve(self._envelope.sender)
         self.accounts_changed()
         self._server.clients.events = self
+        self._server.clients.tracer.server = self._envelope.sender
         if self._server.leafs is not None:
             self._server.leafs.events = self
         if self._server.routes is not None:
@@ -92,6 +93,7 @@ class System:
         for timer in self._timers.values():
             timer.cancel()
         self._server.clients.events = None
+        self._server.clients.tracer.server = None
         if self._server.leafs is not None:
             self._server.leafs.events = None
         if self._server.routes is not None and self in self._server.routes.observers:

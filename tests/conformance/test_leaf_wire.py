@@ -224,6 +224,54 @@ def test_what_a_leaf_sends_to_be_traced_only_is_not_heard(
         assert client.sync() == []
 
 
+@pytest.mark.parametrize(("protocol", "only"), [(3, "true"), (3, "false"), (2, "true"), (2, "false")])
+def test_what_goes_to_a_leaf_is_traced(
+    dial: Callable[[], LeafWire], server: ServerProcess, unique: str, protocol: int, only: str
+) -> None:
+    """A peer that traces messages gets those that are only to be traced, with a hop. No other peer does."""
+    wire = dial()
+    join(wire, unique, protocol=protocol)
+    wire.send(f"LS+ {unique}.x\r\n")
+    wire.lines_until_pong()
+    headers = {"Nats-Trace-Dest": f"t.{unique}", "Nats-Trace-Only": only}
+    with server.connect(**{"user": "a", "pass": "p"}) as client:
+        client.sub(f"t.{unique}")
+        client.pub(f"{unique}.x", "body", headers=headers)
+        client.pub(f"{unique}.x", "end")
+        event = client.msg().json()
+    egress = event["events"][1]
+    assert (egress["kind"], egress["name"], egress["hop"], event["hops"]) == (4, unique, "1", 1)
+    errors = {
+        "true": "Not delivered because remote does not",
+        "false": "Message delivered but remote does not",
+    }
+    assert egress.get("error", "").startswith(errors[only] if protocol < 3 else "")
+    assert ("error" in egress) == (protocol < 3)
+    lines = wire.lines_until_pong()
+    assert ("Nats-Trace-Hop: 1" in lines) == (protocol == 3 or only == "false")
+    assert f"LMSG {unique}.x 3" in lines
+
+
+@pytest.mark.parametrize("only", ["true", "false"])
+def test_a_leaf_may_not_have_traces_sent_anywhere(
+    dial: Callable[[], LeafWire], server: ServerProcess, unique: str, only: str
+) -> None:
+    """The message is dropped; the leaf stays connected, and is told of it by the reference."""
+    wire = dial()
+    join(wire, unique, user="narrow")
+    with server.connect(**{"user": "a", "pass": "p"}) as client:
+        client.sub("in.>")
+        client.sub("secret.>", "2")
+        client.sync()
+        for dest in ("secret.trace", "$NRG.x", "_GR_.x"):
+            block = f"NATS/1.0\r\nNats-Trace-Dest: {dest}\r\nNats-Trace-Only: {only}\r\n\r\n"
+            wire.send(f"HMSG in.x {len(block)} {len(block)}\r\n{block}\r\n")
+            wire.lines_until_pong()
+        assert client.sync() == []
+        wire.send("LMSG in.x 2\r\nhi\r\n")
+        assert client.msg().body == b"hi"
+
+
 def test_interest_of_the_leaf_gets_messages(
     dial: Callable[[], LeafWire], server: ServerProcess, unique: str
 ) -> None:

@@ -68,8 +68,9 @@ HEIGHT = {
 # between them do not know each other. `*`: every module without a place of its own.
 LAYERS = {
     "server/accounts": (
-        "flusher | mapping | exports | permissions",
+        "flusher | mapping | exports | permissions | server_trace",
         "subscription",
+        "traced_message",
         "sublist",
         "plan ack_routes direct_get_routes inbox_routes stream_routes",
         "space",

@@ -14,13 +14,15 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from ....protocol.errors import ApiError, api_error
+from ...accounts.subscription import Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ....protocol.api.stream import StreamConfig
     from ...accounts.account import Account
-    from ...accounts.subscription import Message, Subscription
+    from ...accounts.server_trace import ServerTrace
+    from ...accounts.traced_message import StreamSubscription, TracedMessage
     from ...slices import Steps
 
 MOST = 64 << 20  # bytes that may wait on one server
@@ -61,13 +63,32 @@ class PendingPublishes:
         self._pending_limit = pending_limit
         self._messages: deque[Message] = deque()
         self._dropped = 0
-        self._subscriptions: list[Subscription] = []
+        self._subscriptions: list[StreamSubscription] = []
 
     def starting(self) -> Steps[None]:
         """Subscribe to the stream's subjects, one in each step."""
         for subject in self._subjects:
-            self._subscriptions.append(self._account.subscribe(subject, self._receive))
+            self._subscriptions.append(self._account.subscribe_stream(subject, self._receive, self._trace))
             yield
+
+    def _trace(self, msg: TracedMessage, trace: ServerTrace) -> bool:
+        """See StreamSubscription. What becomes of a message that waits is not known yet."""
+        entry = trace.stored(self._name)
+        if trace.only:
+            entry["error"] = api_error("JSClusterNotAvailErr").description
+            return True
+        untraced = msg.untraced()
+        subject, reply = untraced.subject, untraced.reply
+        self._receive(
+            Message(
+                subject.decode("utf-8", "surrogateescape"),
+                reply.decode("utf-8", "surrogateescape"),
+                untraced.header,
+                untraced.body,
+                untraced.source,
+            )
+        )
+        return True
 
     def _receive(self, message: Message) -> None:
         size = _size(message)
@@ -99,7 +120,7 @@ class PendingPublishes:
         for subscription in self.hand_over():
             self._account.unsubscribe(subscription)
 
-    def hand_over(self) -> list[Subscription]:
+    def hand_over(self) -> list[StreamSubscription]:
         """Return the subscriptions, for the open stream to take over. Logs how many messages were dropped."""
         subscriptions, self._subscriptions = self._subscriptions, []
         if self._dropped:

@@ -32,6 +32,7 @@ from .source_offsets import SourceOffsets
 from .sourcing import Sourcing
 from .stream_consumers import StreamConsumer
 from .subscriptions import StreamSubscriptions
+from .traced_publishes import TracedPublishes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -127,7 +128,8 @@ class Stream(Generic[C]):
         self.origin_target = parts.origin_target(contents, self.ingest, self.removal, self)
         self._receiver = receiver = parts.receiver(self.ingest)
         self._allow_batches()
-        self.subscriptions = StreamSubscriptions(self.account, receiver.receive, receiver.receive_batch)
+        traced = TracedPublishes(contents, receiver.receive)
+        self.subscriptions = StreamSubscriptions(self.account, receiver, traced.take)
         self.direct_get = DirectGet(config, store, self.account, self.host, output)
 
     @property

@@ -26,7 +26,7 @@ from .counter import counted, stored
 from .dedupe import HEADER as MSG_ID
 from .dedupe import Duplicate
 from .fast_batches import SUFFIX, FastBatches
-from .publish_headers import PublishHeaders, validate
+from .publish_headers import PublishHeaders, check_duplicate, validate
 from .republish import Republisher
 from .schedule_headers import IN_HEADER as IN_SCHEDULE
 from .schedule_headers import brought
@@ -342,7 +342,7 @@ class Ingest:
         if header:
             publish_headers = validate(self._contents, subject, header, body, sourced=sourced)
             header = publish_headers.header
-            self._check_duplicate(publish_headers, now)
+            check_duplicate(self._dedupe, publish_headers, now)
         if self._counting:
             header, body = self._count(subject, header, body)
         if len(header) > MAX_HEADER:
@@ -427,21 +427,6 @@ class Ingest:
         self._limits.stored()
         if self._ack_queue.idle:
             self._ack_queue.wake()
-
-    def _check_duplicate(self, publish_headers: PublishHeaders, now: int) -> None:
-        """Check the message id and the expected last id, and then raise the refusal found by `validate`.
-
-        This is the order in which errors win. Raises Duplicate and ApiError.
-        """
-        if publish_headers.identifier:
-            known = self._dedupe.find(publish_headers.identifier, now)
-            if known:
-                raise Duplicate(known)
-        expected = publish_headers.expected_id
-        if expected is not None and expected != self._dedupe.last_id:
-            raise api_error("JSStreamWrongLastMsgIDErrF", id=self._dedupe.last_id.decode("utf-8", "replace"))
-        if publish_headers.refusal is not None:
-            raise publish_headers.refusal
 
     def _too_large(self, size: int) -> ApiError:
         if size > MAX_RECORD:

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 from ....protocol import headers
 from ....protocol.errors import ApiError, api_error
 from . import counter, schedule_headers
+from .dedupe import Duplicate
 from .source_header import HEADER as SOURCE
 from .ttl import parse_ttl
 
 if TYPE_CHECKING:
     from ....protocol.api.stream import StreamConfig
     from .contents import StreamContents
+    from .dedupe import DedupeWindow
 
 VERSION = b"NATS/1.0\r\n"
 ROLLUP = b"Nats-Rollup"
@@ -91,6 +93,22 @@ def validate(
     _read_rollup(contents, publish_headers, sourced=sourced)
     read_ttl(contents, publish_headers, sourced=sourced)
     return publish_headers
+
+
+def check_duplicate(dedupe: DedupeWindow, publish_headers: PublishHeaders, now: int) -> None:
+    """Check the message id and the expected last id, and then raise the refusal found by `validate`.
+
+    This is the order in which errors win. Raises Duplicate and ApiError.
+    """
+    if publish_headers.identifier:
+        known = dedupe.find(publish_headers.identifier, now)
+        if known:
+            raise Duplicate(known)
+    expected = publish_headers.expected_id
+    if expected is not None and expected != dedupe.last_id:
+        raise api_error("JSStreamWrongLastMsgIDErrF", id=dedupe.last_id.decode("utf-8", "replace"))
+    if publish_headers.refusal is not None:
+        raise publish_headers.refusal
 
 
 def _without_status(header: bytes) -> bytes:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 from ...slices import Steps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from ...accounts.account import Account
-    from ...accounts.subscription import BatchCallback, Message, Subscription
+    from ...accounts.traced_message import StreamSubscription, TraceCallback
+    from .parts import PublishReceiver
 
 STEP = 128  # subscriptions made or ended in one step
 
@@ -22,18 +23,17 @@ STEP = 128  # subscriptions made or ended in one step
 class StreamSubscriptions:
     """The subscriptions of a stream.
 
-    receive, receive_batch: see `callback` and `batch_callback` of Subscription.
+    receiver: gets the publishes.
+    trace: see StreamSubscription.
     """
 
-    __slots__ = ("_account", "_changes", "_receive", "_receive_batch", "_subscriptions")
+    __slots__ = ("_account", "_changes", "_receive", "_receive_batch", "_subscriptions", "_trace")
 
-    def __init__(
-        self, account: Account, receive: Callable[[Message], None], receive_batch: BatchCallback
-    ) -> None:
+    def __init__(self, account: Account, receiver: PublishReceiver, trace: TraceCallback) -> None:
         self._account = account
-        self._receive = receive
-        self._receive_batch = receive_batch
-        self._subscriptions: dict[str, Subscription] = {}
+        self._receive, self._receive_batch = receiver.receive, receiver.receive_batch
+        self._trace = trace
+        self._subscriptions: dict[str, StreamSubscription] = {}
         self._changes = 0
 
     def changing(self, subjects: Iterable[str]) -> Steps[None]:
@@ -52,18 +52,19 @@ class StreamSubscriptions:
                 self._account.forget_plans()  # cheaper than to look up the plans of each subject
             for subject in changed[start : start + STEP]:
                 if subject in wanted:
-                    there[subject] = self._account.subscribe(
-                        subject, self._receive, batch_callback=self._receive_batch
-                    )
+                    subscription = self._account.subscribe_stream(subject, self._receive, self._trace)
+                    subscription.batch_callback = self._receive_batch
+                    there[subject] = subscription
                 else:
                     self._account.unsubscribe(there.pop(subject))
 
-    def take(self, subscriptions: Iterable[Subscription]) -> None:
+    def take(self, subscriptions: Iterable[StreamSubscription]) -> None:
         """Take over existing subscriptions. `changing` must follow, to add the missing ones."""
         for subscription in subscriptions:
             if subscription.shadows:  # these have the old callback too, so `changing` subscribes again
                 self._account.unsubscribe(subscription)
                 continue
             subscription.callback, subscription.batch_callback = self._receive, self._receive_batch
+            subscription.trace = self._trace
             self._subscriptions[subscription.subject] = subscription
         self._account.forget_plans()

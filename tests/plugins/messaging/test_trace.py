@@ -1,4 +1,4 @@
-"""`trace`: on the reference the way of a message; a server that sends no traces is told of."""
+"""`trace`: the way of a message; a server that sends no traces is told of."""
 
 from __future__ import annotations
 
@@ -11,42 +11,35 @@ from lib.wire import Wire
 from pyjs.plugins.messaging.message_trace import MessageTrace, TraceError
 
 
-@pytest.fixture
-def tracing(cli: Cli, implementation: str) -> Cli:
-    if implementation == "pyjs":
-        pytest.skip("pyjs sends no traces yet: test_a_server_without_traces_is_told_of")
-    return cli
-
-
-def test_the_way_of_a_message_is_shown(tracing: Cli, wire: Wire, unique: str) -> None:
+def test_the_way_of_a_message_is_shown(cli: Cli, wire: Wire, unique: str) -> None:
     wire.sub(f"{unique}.*", queue="q")
     wire.sync()
-    tracing.ok("stream", "add", unique, "--subjects", f"{unique}.a", "--defaults")
-    page = tracing.ok("trace", f"{unique}.a", "body", "-H", "K:v")
+    cli.ok("stream", "add", unique, "--subjects", f"{unique}.a", "--defaults")
+    page = cli.ok("trace", f"{unique}.a", "body", "-H", "K:v")
     assert page.startswith(f"Tracing message route to subject {unique}.a\n\nClient ")
     assert 'server:"alone"' in page
     assert f'--J JetStream action:"stored" stream:"{unique}" subject:"{unique}.a"\n' in page
     assert f' subject:"{unique}.*" queue:"q"\n' in page
     assert "               Client: 1\n            JetStream: 1\n" in page
     assert wire.sync() == []
-    found = json.loads(tracing.ok("trace", f"{unique}.a", "-o", "json"))
+    found = json.loads(cli.ok("trace", f"{unique}.a", "-o", "json"))
     assert (found["delivered"], found["complete"], len(found["traces"])) == (False, True, 1)
-    tracing.ok("trace", f"{unique}.a", "body", "--deliver", "-H", "K:v")
+    cli.ok("trace", f"{unique}.a", "body", "--deliver", "-H", "K:v")
     message = wire.msg()
     assert (message.body, message.headers["K"]) == (b"body", "v")
-    assert "Messages: 1" in tracing.ok("stream", "info", unique)
-    assert "[0s] Client" in tracing.ok("trace", f"{unique}.a", "-T")
-    assert "--X No active interest\n" in tracing.ok("trace", f"{unique}.nobody.here")
-    tracing.ok("stream", "rm", unique, "--force")
+    assert "Messages: 1" in cli.ok("stream", "info", unique)
+    assert "[0s] Client" in cli.ok("trace", f"{unique}.a", "-T")
+    assert "--X No active interest\n" in cli.ok("trace", f"{unique}.nobody.here")
+    cli.ok("stream", "rm", unique, "--force")
 
 
-def test_a_server_without_traces_is_told_of(cli: Cli, implementation: str, unique: str) -> None:
+def test_a_server_without_traces_is_told_of(cli: Cli, unique: str) -> None:
     assert cli.run("trace", f"{unique}.*").code == 2
-    if implementation == "pyjs":
-        result = cli.run("trace", unique, "--timeout", "300ms")
-        assert (result.code, result.out) == (6, "")
-        assert "no server sent a trace within 0.3s" in result.err
-        assert "the message was not delivered" in result.err
+    # A header that only servers set keeps them from tracing the message.
+    result = cli.run("trace", unique, "--timeout", "300ms", "-H", "Nats-Trace-Origin-Account:A")
+    assert (result.code, result.out) == (6, "")
+    assert "no server sent a trace within 0.3s" in result.err
+    assert "the message was not delivered" in result.err
 
 
 def event(hop: str, *entries: dict[str, Any], kind: int = 1, name: str = "s") -> bytes:
