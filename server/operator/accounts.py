@@ -104,7 +104,7 @@ class OperatorAccounts:
     async def bootstrap(self, claims: AccountClaims) -> Account:
         """Make the system account without a token, from claims, so that its own token can come through it."""
         spec_and_errors = translate.make_spec(claims, self._cluster)
-        return await self._finish(self._adopting("", claims, spec_and_errors, []))
+        return await self._finish(self._adopting("", claims, spec_and_errors))
 
     async def fetch(self, key: str) -> Account | Refusal:
         """Return the account and the accounts it imports from, looked up if necessary."""
@@ -148,7 +148,7 @@ class OperatorAccounts:
         if not self._concerns(claims.sub, parsed.token):
             return
         spec_and_errors = parsed.take_spec(claims, self._cluster)
-        yield from self._adopting(parsed.token, claims, spec_and_errors, parsed.unsupported)
+        yield from self._adopting(parsed.token, claims, spec_and_errors)
         if self._import_resolver.missing([claims.sub]):
             self._complete(claims.sub)
 
@@ -266,14 +266,13 @@ class OperatorAccounts:
         if account is not None:
             return account
         spec_and_errors = parsed.take_spec(claims, self._cluster)
-        return (yield from self._adopting(parsed.token, claims, spec_and_errors, parsed.unsupported))
+        return (yield from self._adopting(parsed.token, claims, spec_and_errors))
 
     def _adopting(
         self,
         token: str,
         claims: AccountClaims,
         spec_and_errors: tuple[AccountSpec, dict[str, str]],
-        unsupported: list[str],
     ) -> Steps[Account]:
         key = claims.sub
         account = self._accounts.get(key)
@@ -284,9 +283,6 @@ class OperatorAccounts:
         try:
             spec, errors = spec_and_errors
             yield from self._applying(account, token, claims, spec, errors)
-            for text in unsupported:
-                self._log.warning(f"Account {account.label}: {text}")
-                yield
             yield from self._notifying(account)
         finally:
             self._unfinished.discard(key)

@@ -43,21 +43,18 @@ class ParsedToken:
     claims: a Refusal if this is not a complete account token that its issuer signed.
     errors: why its contents are invalid, apart from its dates.
     unfit: why some mappings can be used nowhere.
-    unsupported: what it asks for that this server does not do.
     """
 
-    __slots__ = ("__weakref__", "_specs", "claims", "digest", "errors", "token", "unfit", "unsupported")
+    __slots__ = ("__weakref__", "_specs", "claims", "digest", "errors", "token", "unfit")
 
     def __init__(self, token: str) -> None:
         self.token = token
         self.digest = digest_of(token)
         self.claims, self.errors = open_account_token(token)
         self.unfit: list[str] = []
-        self.unsupported: list[str] = []
         self._specs: dict[str, tuple[AccountSpec, dict[str, str]]] = {}
         if not isinstance(self.claims, Refusal):
             self.unfit = impossible(self.claims.nats.mappings)
-            self.unsupported = translate.unsupported(self.claims)
 
     def make_spec(self, claims: AccountClaims, cluster: str) -> None:
         """Prepare the account's spec for `take_spec`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ....protocol.subject import is_literal
 from ..options.accounts import (
     AccountJetStream,
     AccountOptions,
@@ -255,13 +256,13 @@ def _source(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> tuple[s
 def read_msg_trace(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> TraceDestination | None:
     """Read a subject, or {dest, sampling}. Sampling without a subject is ignored with a warning."""
     if isinstance(node.value, str):
-        return TraceDestination(node.value) if node.value else None
+        return TraceDestination(_destination(node, node.value)) if node.value else None
     if not isinstance(node.value, dict):
         raise wrong(node, f"{slot.key} must be a subject or a map")
     dest, sampling = "", 100
     for key, item in node.value.items():
         if key.lower() == "dest":
-            dest = read_string(context, _here(slot, key), item)
+            dest = _destination(item, read_string(context, _here(slot, key), item))
         elif key.lower() == "sampling":
             sampling = _percent(item, "sampling")
         else:
@@ -270,3 +271,9 @@ def read_msg_trace(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> 
         context.warn(node.position, "Trace destination sampling ignored since no destination was set")
         return None
     return TraceDestination(dest, sampling)
+
+
+def _destination(node: ConfigNode, subject: str) -> str:
+    if not is_literal(subject):
+        raise ConfigError.at(node.position, f'Trace destination "{subject}" is not valid')
+    return subject

@@ -1,11 +1,10 @@
 """Translates an account's claims into what the server uses: limits, exports, imports, mappings.
 
-The functions are pure; those for users are in `accounts.token_permissions`. What the server does not serve is
-named by `unsupported` and never silently dropped.
+The functions are pure; those for users are in `accounts.token_permissions`.
 """
 
-from .account_spec import make_spec, unsupported
+from .account_spec import make_spec
 from .imports import import_spec
 from .limits import grants
 
-__all__ = ["grants", "import_spec", "make_spec", "unsupported"]
+__all__ = ["grants", "import_spec", "make_spec"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...accounts.account_spec import AccountSpec
+from ...accounts.server_trace import TraceTarget
 from .exports import services, streams
 from .limits import grants, limits
 from .mappings import mappings
@@ -26,17 +27,14 @@ def make_spec(claims: AccountClaims, cluster: str = "") -> tuple[AccountSpec, di
         services=services(body.exports),
         mappings=mapped,
         jetstream=grants(body.limits),
+        trace_target=_trace_target(claims),
     )
     return made, {f"mapping {source!r}": error for source, error in errors.items()}
 
 
-def unsupported(claims: AccountClaims) -> list[str]:
-    """Return one sentence for each thing that the claims ask for and this server does not do."""
-    body = claims.nats
-    found: list[str] = []
-    if body.trace is not None:
-        found.append("message traces are not served yet")
-    return found
+def _trace_target(claims: AccountClaims) -> TraceTarget | None:
+    trace = claims.nats.trace
+    return None if trace is None or not trace.dest else TraceTarget(trace.dest, trace.sampling or 100)
 
 
 def callout(claims: AccountClaims) -> bool:

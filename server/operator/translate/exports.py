@@ -29,19 +29,21 @@ def streams(given: Iterable[Export]) -> list[StreamExport]:
 
 def services(given: Iterable[Export]) -> list[ServiceExport]:
     """Return the exported services. A threshold is in ns, in the claims as well."""
-    return [
-        ServiceExport(
-            each.subject,
-            None,
-            each.account_token_position,
-            _RESPONSES[each.response_type],
-            each.response_threshold,
-            private=each.token_req,
-            latency=_latency(each),
-        )
-        for each in given
-        if each.type == "service"
-    ]
+    return [_service(each) for each in given if each.type == "service"]
+
+
+def _service(given: Export) -> ServiceExport:
+    made = ServiceExport(
+        given.subject,
+        None,
+        given.account_token_position,
+        _RESPONSES[given.response_type],
+        given.response_threshold,
+        private=given.token_req,
+        latency=_latency(given),
+    )
+    made.allow_trace = given.allow_trace
+    return made
 
 
 def _latency(given: Export) -> LatencyTarget | None:

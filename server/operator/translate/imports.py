@@ -18,4 +18,4 @@ def import_spec(item: Import) -> ImportSpec:
         local = f"{item.to.removesuffix('.')}.{item.subject}"
     else:
         local = item.subject
-    return ImportSpec(item.type, item.account, item.remote, local, item.share)
+    return ImportSpec(item.type, item.account, item.remote, local, item.share, item.allow_trace)

@@ -208,11 +208,7 @@ async def test_a_reload_of_the_configuration_leaves_accounts_from_tokens(fixture
 
 
 @rigged
-async def test_what_is_not_served_is_said(fixture: AccountsEnv) -> None:
-    a = fixture.env.account(
-        "A",
-        trace={"dest": "traces"},
-    )
-    await fixture.open(a)
-    said = "\n".join(text for level, text in fixture.log.lines if level == "warning")
-    assert "message traces" in said
+async def test_a_token_says_where_traces_go(fixture: AccountsEnv) -> None:
+    a = fixture.env.account("A", trace={"dest": "traces"})
+    (account,) = await fixture.open(a)
+    assert account.trace_target == ("traces", 100)
