@@ -7,11 +7,13 @@ and sizes use the grammar of `nats` (`1d`, `2m0s`, `-1`; `1GB` is 1024-based).
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..protocol import duration, size
+from .errors import CliError, NotFoundError
 
 if TYPE_CHECKING:  # generic for the type checker; at run time older clicks have no type argument
     Whole = click.ParamType[int]
@@ -89,6 +91,23 @@ class Pattern(Regex):
             return re.compile(str(value))
         except re.error as error:
             self.fail(f"{value!r} is not a regular expression: {error}", param, ctx)
+
+
+class ExistingPath(click.Path):
+    """A path of a file or directory that is there; one that is not is no usage error, but not found."""
+
+    def __init__(self, **rules: Any) -> None:
+        super().__init__(exists=True, **rules)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path. Raises NotFoundError; CliError if the system does not let us look."""
+        try:
+            Path(value).stat()
+        except (FileNotFoundError, NotADirectoryError):
+            raise NotFoundError(f"{self.name} '{value}' does not exist") from None
+        except OSError as error:
+            raise CliError(f"{self.name} '{value}' cannot be read: {error.strerror}") from None
+        return super().convert(value, param, ctx)
 
 
 DURATION = Duration()

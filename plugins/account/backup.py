@@ -11,6 +11,7 @@ from ...cli import prompt, render
 from ...cli.command import FORCE, Command
 from ...cli.connection import connect
 from ...cli.errors import CliError, RemoteError, UnavailableError, warn
+from ...cli.param import ExistingPath
 from ...cli.proposal import in_hint
 from ...protocol.api.stream import StreamConfig
 from ..backup import session
@@ -107,7 +108,7 @@ async def backup(
 
 
 @click.command(cls=Command)
-@click.argument("directory", type=click.Path(exists=True, file_okay=False))
+@click.argument("directory", type=ExistingPath(file_okay=False))
 @click.option("--cluster", help="Place the Streams on a cluster.")
 @click.option("--tag", multiple=True, help="Place the Streams on servers that have this tag.")
 @click.option("--skip-existing", is_flag=True, help="Leave Streams that exist as they are.")

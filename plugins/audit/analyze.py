@@ -15,6 +15,7 @@ from ...cli import output, render
 from ...cli.command import Command
 from ...cli.errors import CliError, UsageError, close_matches
 from ...cli.output.terminal import folded, styled
+from ...cli.param import ExistingPath
 from ..server.archive import METADATA, ServerArchive, open_archive
 from .check import FAIL, OUTCOMES, PASS, SKIP, WARN, Check
 from .listing import EVERY
@@ -23,7 +24,7 @@ Info = dict[str, Any]
 TYPE = "io.nats.audit.v1.analysis"
 COLOURS = {PASS: "green", WARN: "magenta", FAIL: "red"}
 OUTCOME = re.compile(r"^\[(\w+)\](?= \[)", re.MULTILINE)  # at the beginning of a check's lines
-FILE = click.Path(exists=True, dir_okay=False)
+FILE = ExistingPath(dir_okay=False)
 
 
 @click.command(cls=Command)

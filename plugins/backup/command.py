@@ -11,6 +11,7 @@ from ...cli.command import Command, CommandGroup, CommandRow
 from ...cli.connection import connect
 from ...cli.errors import CliError, DiffersError, UsageError
 from ...cli.jetstream import stream_is_gone
+from ...cli.param import ExistingPath
 from ..object.progress import progress
 from . import session
 from .encryption import BackupKey
@@ -57,7 +58,7 @@ RESULT = output.Table(
 
 @click.command(cls=Command)
 @output.listing(RESULT)
-@click.argument("directory", type=click.Path(exists=True, file_okay=False))
+@click.argument("directory", type=ExistingPath(file_okay=False))
 @session.KEY
 @session.PROGRESS
 @click.option("--live", is_flag=True, help="Compare with the Streams of the server, too.")

@@ -14,6 +14,7 @@ import click
 from ...cli import document, render
 from ...cli.connection import NatsConnection
 from ...cli.errors import CliError, NotFoundError, UnavailableError, warn
+from ...cli.param import ExistingPath
 from ...cli.proposal import in_hint
 from ...protocol.api.stream import StreamConfig
 from ...protocol.timestamp import parse_exact
@@ -31,7 +32,7 @@ Decorator = Callable[[Any], Any]
 KEY = click.option(
     "--key",
     "key_file",
-    type=click.Path(exists=True, dir_okay=False),
+    type=ExistingPath(dir_okay=False),
     help="Encrypt or decrypt with the key in this file.",
 )
 PROGRESS = click.option("--progress/--no-progress", default=True, help="Show progress on a terminal.")

@@ -15,7 +15,7 @@ import click
 from click.core import ParameterSource
 
 from ...cli.errors import UsageError
-from ...cli.param import DURATION, SIZE
+from ...cli.param import DURATION, SIZE, ExistingPath
 
 STREAM, BUCKET, CONSUMER = "benchstream", "benchbucket", "nats-bench"
 SECOND = 1_000_000_000
@@ -142,9 +142,7 @@ SLEEP = click.option("--sleep", type=DURATION, default=0, help="Wait this long a
 MULTISUBJECT = click.option(
     "--multisubject", is_flag=True, help="Add the number of the message to the subject, as a token."
 )
-PAYLOAD = click.option(
-    "--payload", "payload_file", type=click.Path(exists=True, dir_okay=False), help="Send a file."
-)
+PAYLOAD = click.option("--payload", "payload_file", type=ExistingPath(dir_okay=False), help="Send a file.")
 HEADER = click.option("-H", "--header", multiple=True, metavar="K:V", help="Add a header to the messages.")
 MESSAGES = (
     MULTISUBJECT,

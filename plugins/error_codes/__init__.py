@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from ...cli.command import CommandGroup, table_rows
+from ...cli.param import ExistingPath
 
 _ROWS = (
     ("edit", "edit:edit", "Change or add an error of a file, in your editor", ("vi", "add", "new")),
@@ -15,7 +16,7 @@ _ROWS = (
 
 
 @click.group(cls=CommandGroup, rows=table_rows("pyjs.plugins.error_codes", _ROWS))
-@click.option("--errors", metavar="FILE", type=click.Path(exists=True, dir_okay=False), help="Errors to use.")
+@click.option("--errors", metavar="FILE", type=ExistingPath(dir_okay=False), help="Errors to use.")
 def errors(errors: str | None) -> None:
     """Explain the error codes of JetStream."""
     click.get_current_context().meta[__name__] = errors

@@ -12,12 +12,13 @@ from ...cli import prompt, render
 from ...cli.command import Command
 from ...cli.editor import drafted
 from ...cli.errors import CliError
+from ...cli.param import ExistingPath
 from .show import validate_file
 from .table import FILE, Record, faults_of, load
 
 
 @click.command(cls=Command)
-@click.argument("path", metavar="FILE", type=click.Path(exists=True, dir_okay=False))
+@click.argument("path", metavar="FILE", type=ExistingPath(dir_okay=False))
 @click.argument("code", required=False, default=0, type=click.IntRange(0, 65535))
 @FILE
 async def edit(path: str, code: int, file: str | None) -> None:

@@ -10,6 +10,7 @@ from ...cli import output, render
 from ...cli.command import Command
 from ...cli.errors import CliError, NotFoundError, UsageError
 from ...cli.output import NAME, NUMBER, TEXT, WORD, Column, Table
+from ...cli.param import ExistingPath
 from .table import FILE, Record, faults_of, file_of, load
 
 ERRORS = Table(
@@ -91,7 +92,7 @@ def _page(record: Record) -> str:
 
 @click.command(cls=Command)
 @output.listing(MISTAKES)
-@click.argument("path", metavar="[FILE]", required=False, type=click.Path(exists=True, dir_okay=False))
+@click.argument("path", metavar="[FILE]", required=False, type=ExistingPath(dir_okay=False))
 @FILE
 def validate(path: str | None, file: str | None) -> None:
     """Check that all errors of a file are well made."""

@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from ...cli.errors import CliError
+from ...cli.param import ExistingPath
 from ...protocol.errors import entries
 
 Record = dict[str, Any]
@@ -22,7 +23,7 @@ NUMBERS = ("code", "error_code")
 LOWEST = 1000
 
 FILE = click.option(
-    "--errors", "file", metavar="FILE", type=click.Path(exists=True, dir_okay=False), help="Errors to use."
+    "--errors", "file", metavar="FILE", type=ExistingPath(dir_okay=False), help="Errors to use."
 )
 
 

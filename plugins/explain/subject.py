@@ -8,6 +8,7 @@ from ...cli import output
 from ...cli.command import Command
 from ...cli.connection import connect
 from ...cli.errors import ExitCode, UsageError
+from ...cli.param import ExistingPath
 from ...protocol.subject import is_literal
 from .waypoint import STEPS, show
 
@@ -16,7 +17,7 @@ from .waypoint import STEPS, show
 @output.listing(STEPS)
 @click.argument("subject")
 @click.option(
-    "--config", "file", type=click.Path(exists=True, dir_okay=False), metavar="FILE",
+    "--config", "file", type=ExistingPath(dir_okay=False), metavar="FILE",
     help="By this configuration file, without a server.",
 )  # fmt: skip
 @click.option(

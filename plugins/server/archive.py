@@ -22,6 +22,7 @@ import click
 
 from ...cli.connection import NatsConnection, connect
 from ...cli.errors import CliError, NotFoundError, UsageError
+from ...cli.param import ExistingPath
 
 Info = dict[str, Any]
 
@@ -72,7 +73,7 @@ def _keep(context: click.Context, _param: click.Parameter, value: str | None) ->
 
 _OPTION: dict[str, Any] = {
     "metavar": "FILE",
-    "type": click.Path(exists=True, dir_okay=False),
+    "type": ExistingPath(dir_okay=False),
     "expose_value": False,
     "callback": _keep,
     "help": "Read this file of 'audit gather' instead of asking servers.",

@@ -15,7 +15,7 @@ import click
 from ...cli import render
 from ...cli.command import Command, CommandGroup
 from ...cli.connection import connect
-from ...cli.param import split_list
+from ...cli.param import ExistingPath, split_list
 from .archive import archive_option, servers
 from .connections import STATES
 from .poll import poll
@@ -246,7 +246,7 @@ def _profile() -> click.Command:
             ["directory"],
             required=False,
             default=".",
-            type=click.Path(exists=True, file_okay=False, path_type=Path),
+            type=ExistingPath(file_okay=False, path_type=Path),
         ),
         *(field.option() for field in (*PROFILE.fields, *SHARED) if field.name not in ("limit", "offset")),
         _tags(),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from ...cli.param import ExistingPath
+
 # The server reads its flags itself: they are those of nats-server, where -s and -c mean other things.
 _RAW = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
 
@@ -19,7 +21,7 @@ def run(context: click.Context, flags: tuple[str, ...]) -> None:
 
 
 @click.command("check-config")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.argument("file", type=ExistingPath(dir_okay=False))
 @click.pass_context
 def check_config(context: click.Context, file: str) -> None:
     """Check a configuration file: OK, or each problem as file:line:column and why."""

@@ -11,7 +11,7 @@ from ...cli import complete, render
 from ...cli.command import Command
 from ...cli.connection import connect
 from ...cli.errors import RemoteError
-from ...cli.param import SIZE
+from ...cli.param import SIZE, ExistingPath
 from ..backup import session
 from ..backup.fetch import CHUNK, SnapshotOptions
 from ..backup.folder import BackupFolder
@@ -62,7 +62,7 @@ async def backup(
 
 
 @click.command(cls=Command)
-@click.argument("directory", metavar="FILE", type=click.Path(exists=True, file_okay=False))
+@click.argument("directory", metavar="FILE", type=ExistingPath(file_okay=False))
 @session.PROGRESS
 @click.option("--config", "file", type=click.Path(), help="Restore with this configuration.")
 @click.option("--cluster", help="Place the Stream on a cluster.")

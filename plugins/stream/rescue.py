@@ -13,6 +13,7 @@ import click
 from ...cli import render
 from ...cli.command import Command
 from ...cli.errors import CliError
+from ...cli.param import ExistingPath
 from ...cli.proposal import command
 from ..backup.folder import DATA, DOCUMENT
 
@@ -27,7 +28,7 @@ _FEW = 20
     "stores",
     multiple=True,
     required=True,
-    type=click.Path(exists=True, file_okay=False),
+    type=ExistingPath(file_okay=False),
     help="The store_dir of a server, or a copy of it; once for each server.",
 )
 @click.option("--account", default="$G", help="The name of the Stream's account, or its public key.")

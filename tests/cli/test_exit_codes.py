@@ -68,6 +68,14 @@ def test_a_wrong_line(guarded: Cli, words: tuple[str, ...]) -> None:
         ("stream", "get", "ORDERS", "9"),
         ("stream", "ls", "--context", "nosuch"),
         ("context", "rm", "nosuch"),
+        ("backup", "verify", "nosuch"),
+        ("stream", "restore", "nosuch"),
+        ("account", "restore", "nosuch"),
+        ("stream", "backup", "ORDERS", "saved", "--key", "nosuch"),
+        ("audit", "analyze", "nosuch"),
+        ("explain", "orders.new", "--config", "nosuch"),
+        ("bench", "pub", "orders.new", "--payload", "nosuch"),
+        ("server", "check-config", "nosuch"),
     ],
 )
 def test_what_does_not_exist(guarded: Cli, words: tuple[str, ...]) -> None:
@@ -81,6 +89,11 @@ def test_a_refusal(guarded: Cli) -> None:
     unknown = guarded.run("stream", "ls", "--password", "wrong")
     assert unknown.code == ExitCode.REFUSED
     assert "Authorization" in unknown.err
+
+
+def test_a_file_in_place_of_a_directory(guarded: Cli) -> None:
+    (guarded.home / "file").touch()
+    assert guarded.run("backup", "verify", "file").code == ExitCode.USAGE
 
 
 def test_a_difference(guarded: Cli) -> None:

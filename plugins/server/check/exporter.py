@@ -20,13 +20,14 @@ import click
 from ....cli import context, flags, render
 from ....cli.command import Command, load
 from ....cli.errors import CliError, UsageError, close_matches
+from ....cli.param import ExistingPath
 from ....documents.located_yaml import read as read_yaml
 from ....documents.problem import DocumentError
 from .properties import KINDS, arguments
 from .result import CRITICAL, NAMESPACE, WARNING, CheckCommand, CheckResult, exposition
 
 FIELDS = ("context", "kind", "name", "properties", "reuse_connection")
-FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+FILE = ExistingPath(dir_okay=False, path_type=Path)
 OUTPUT = ("form", "namespace", "outfile")  # what a check's command has beside its own options
 
 

@@ -109,7 +109,7 @@ def test_what_an_archive_does_not_know_is_refused(system: Cli, archive: Path) ->
         ("server stream-check --health", 2, "does not go with --archive"),
         ("server info", 2, "which server?"),
         ("server info two", 3, "no server answers to the name"),
-        ("server list --archive nosuch.zip", 2, "does not exist"),
+        ("server list --archive nosuch.zip", 3, "does not exist"),
         ("server request profile heap", 3, "the archive has no PROFILEZ of such a server"),
     ):
         result = system.run(*line.split(), *([] if "--archive" in line else ["--archive", "a.zip"]))
