@@ -134,7 +134,7 @@ def mistakes(found: Sequence[tuple[str, str]], outcome: str, where: str = "") ->
     if len(found) == 1:
         return CliError(*found[0])
     for text, hint in found:
-        _write(f"{text} ({hint})" if hint else text)
+        tell(f"{text} ({hint})" if hint else text)
     return CliError(f"{len(found)} mistakes{where}: {outcome}")
 
 
@@ -152,27 +152,28 @@ def close_matches(word: str, known: Iterable[str]) -> str:
 
 def say(error: CliError) -> None:
     """Write an error and its hints to stderr."""
-    _write(f"{PROGRAM}: error: {error.message}")
+    tell(f"{PROGRAM}: error: {error.message}")
     for hint in error.hints:
-        _write(f"hint: {hint}")
+        tell(f"hint: {hint}")
 
 
 def warn(text: str) -> None:
     """Write a warning to stderr."""
-    _write(f"{PROGRAM}: warning: {text}")
+    tell(f"{PROGRAM}: warning: {text}")
 
 
 def say_usage(error: click.UsageError) -> None:
     """Write a usage error: what is wrong, how the command is called, and where help is."""
-    _write(f"{PROGRAM}: error: {error.format_message()}")
+    tell(f"{PROGRAM}: error: {error.format_message()}")
     if error.ctx is not None:
-        _write("")
-        _write(error.ctx.get_usage())
-        _write(f"Try '{error.ctx.command_path} --help' for help.")
+        tell("")
+        tell(error.ctx.get_usage())
+        tell(f"Try '{error.ctx.command_path} --help' for help.")
 
 
-def _write(text: str) -> None:
-    """Write to stderr; a seed or token that was given in a wrong place is not repeated."""
+def tell(text: str) -> None:
+    """Write to stderr, on a terminal in lines broken at blanks; a seed or token that was given in a wrong
+    place is not repeated."""
     from ..keys.errors import without_secrets
 
     text = without_secrets(text)

@@ -20,7 +20,7 @@ LEAST = 16  # columns that a line has at least, however narrow the terminal
 _BORDERS = tuple("╭├│╰+|")
 # What the rest of a line stands below: the value behind a name, or the text behind `[ OK ]`.
 _LABEL = re.compile(r"\s*(?:[A-Z][\w. ]*: |\[ *\w+ *\] )")
-_QUOTED = re.compile(r"(?<!\w)'[^']+'(?!\w)")
+_QUOTED = re.compile(r"(?<!\w)(?:'[^']+'|`[^`]+`)(?!\w)")
 _KEPT = "\0"  # stands for a blank where no line is broken
 _COMMENT = re.compile(r"\s*# ")
 

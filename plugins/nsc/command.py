@@ -20,7 +20,7 @@ import click
 from click.core import ParameterSource
 
 from ...cli.command import Command, CommandGroup, LocalCommand
-from ...cli.errors import CliError, ExitCode
+from ...cli.errors import CliError, ExitCode, tell
 from ...cli.flags import session
 from ...keys.errors import IdentityError, WorkspaceError
 
@@ -108,7 +108,7 @@ def finish(result: OperationResult) -> None:
     if run().json:
         click.echo(json.dumps(_document(result), indent=2, ensure_ascii=False))
     elif report.children:
-        click.echo(report.render(), err=report.failed)
+        (tell if report.failed else click.echo)(report.render())
         if last and not report.failed:
             click.echo(last)
     if report.failed:
@@ -134,7 +134,7 @@ def _plain(value: Any) -> Any:
 
 
 def _ended(text: str, code: ExitCode = ExitCode.FAILED) -> click.exceptions.Exit:
-    click.echo(f"Error: {text}", err=True)
+    tell(f"Error: {text}")
     return click.exceptions.Exit(code)
 
 
@@ -147,10 +147,10 @@ def _failed(error: IdentityError | CliError) -> click.exceptions.Exit:
             document["report"] = found.document()
         click.echo(json.dumps(document, indent=2, ensure_ascii=False))
     elif found is not None and found.children:
-        click.echo(found.render(), err=True)
+        tell(found.render())
     end = _ended(str(error), error.exit_code if isinstance(error, CliError) else ExitCode.FAILED)
     for hint in error.hints if isinstance(error, CliError) else ():
-        click.echo(f"hint: {hint}", err=True)
+        tell(f"hint: {hint}")
     return end
 
 
@@ -179,7 +179,7 @@ def renamed(*names: str, text: str, instead: str, **more: Any) -> Callable[..., 
 
     def warned(context: click.Context, param: click.Parameter, value: Any) -> Any:
         if value is not None and context.get_parameter_source(str(param.name)) is ParameterSource.COMMANDLINE:
-            click.echo(f"Flag {param.opts[0]} has been deprecated, {instead}", err=True)
+            tell(f"Flag {param.opts[0]} has been deprecated, {instead}")
         return value
 
     return click.option(*names, default=None, callback=warned, help=text, **more)

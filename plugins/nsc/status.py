@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ...cli import output
-from ...cli.errors import ExitCode
+from ...cli.errors import ExitCode, tell
 from ...cli.output import FLAG, NAME, TEXT, TIME, WORD, Column, Table
 from ...cli.output.choice import chosen
 from ...keys.workspace.flag_values import moment, relative
@@ -79,7 +79,7 @@ async def status(
     )
     shown = [row for row in found.accounts if not differences or _remarkable(row)]
     if found.report.children and not as_json:
-        click.echo(found.report.render(), err=True)
+        tell(found.report.render())
     now = workspace.now()
     none = f"{len(found.accounts)} accounts on {len(found.servers)} servers are as in the store"
     output.show(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ...cli.errors import ExitCode
+from ...cli.errors import ExitCode, tell
 from ...keys.folders.check import TokenIssues
 from ...keys.workspace.validation import Validation, validate_file
 from ...keys.workspace.validation import validate as validated
@@ -37,7 +37,7 @@ async def validate(everything: bool, account: str, file: str) -> None:
         for finding in found.findings:
             click.echo(_table(finding))
     if found.failed:
-        click.echo("Error: validation found errors", err=True)
+        tell("Error: validation found errors")
         raise click.exceptions.Exit(ExitCode.FAILED)
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import re
 import shutil
+import subprocess
+import termios
 from pathlib import Path
 
 import pytest
-from lib.cli import Cli, Result
+from lib.cli import PYJS, Cli, Result
 from lib.nsc_folders import NscFolders
 from pyjs.keys import KeyPair, KeyRole, encode
 
@@ -119,6 +123,35 @@ def test_accounts_operators_and_users_are_named_by_key_too(store: Store) -> None
 )
 def test_what_is_not_there_is_said(store: Store, line: str, error: str) -> None:
     assert error in store.error(line)
+
+
+@pytest.mark.parametrize("line", ["list users -a nope", "expirations --within soon"])
+def test_errors_break_at_blanks_on_a_terminal(store: Store, line: str) -> None:
+    plain, shown = store.run(line).err, _on_a_terminal(store, line, 24)
+    assert shown.split() == plain.split()
+    assert max(map(len, shown.splitlines())) <= 24
+    assert len(shown.splitlines()) > len(plain.splitlines())
+
+
+def _on_a_terminal(store: Store, line: str, columns: int) -> str:
+    """Return what a line writes to stderr, a terminal of so many columns."""
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, columns))
+    words = [*PYJS, *store.cli.flags, *line.split()]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=theirs, env=store.cli.environment()):
+        os.close(theirs)
+        seen = b""
+        while chunk := _read(ours):
+            seen += chunk
+    os.close(ours)
+    return seen.decode().replace("\r\n", "\n")
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 65536)
+    except OSError:  # all others have closed it
+        return b""
 
 
 def test_a_damaged_token_is_reported_and_the_rest_is_shown(store: Store) -> None:
