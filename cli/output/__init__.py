@@ -46,7 +46,7 @@ from .columns import (
     Record,
     Table,
 )
-from .options import json_before, listing, shape_of, showing
+from .options import formats_before, json_before, listing, shape_of, showing
 from .result import drawn, is_asked_for, is_for_people, page_text, show, show_none, show_page
 
 __all__ = (
@@ -67,6 +67,7 @@ __all__ = (
     "Shape",
     "Table",
     "drawn",
+    "formats_before",
     "is_asked_for",
     "is_for_people",
     "json_before",

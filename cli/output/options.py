@@ -103,6 +103,13 @@ def json_before(callback: Callable[..., Any]) -> Callable[..., Any]:
     return made
 
 
+def formats_before(callback: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `-o`, `--template` and `--json` to a group: they may stand before its commands, which have them."""
+    for option in _options(set(), Shape(), watch=False):
+        callback = option(callback)
+    return callback
+
+
 def _free(taken: set[str], *spellings: str) -> tuple[str, ...]:
     return tuple(each for each in spellings if each not in taken)
 

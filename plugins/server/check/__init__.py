@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import click
 
+from ....cli import output
 from ....cli.command import CommandGroup, CommandRow, table_rows
 from .result import FORMATS, NAMESPACE
 
@@ -31,6 +32,7 @@ _EXPORTER = CommandRow(
 
 
 @click.group(cls=CommandGroup, rows=[*table_rows("pyjs.plugins.server.check", _ROWS), _EXPORTER])
+@output.formats_before
 @click.option(
     "--format", "form", type=click.Choice(FORMATS), help="How to show the result (default: nagios)."
 )

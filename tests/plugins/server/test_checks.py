@@ -275,6 +275,9 @@ def test_the_same_finding_in_every_format(cli: Cli, name: str, tmp_path: Path) -
     ):
         code, out = checked(cli, *words, *flags)
         assert (code, read(out)) == (1, document)
+    assert json.loads(checked(cli, "-o", "json", *words)[1]) == document
+    assert checked(cli, "--template", "{status}", *words) == (1, "WARNING\n")
+    assert cli.run("server", "check", "-o", "json", *words, "--format", "json").code == 2
     assert checked(cli, *words, "-o", "ndjson")[1].count("\n") == 1
     assert checked(cli, *words, "-o", "name") == (1, f"{name}\n")
     assert checked(cli, *words, "--template", "{status} {warning}") == (1, "WARNING 3 messages\n")
