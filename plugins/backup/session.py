@@ -29,6 +29,7 @@ from .save import Save, Saved, SaveOptions
 from .verify import Verified, verify
 
 Decorator = Callable[[Any], Any]
+FEW = 10  # damaged backups that are named
 KEY = click.option(
     "--key",
     "key_file",
@@ -157,21 +158,20 @@ async def check_all(
     shown: bool,
     change: Callable[[StreamConfig], None],
 ) -> list[Prepared]:
-    """Return the restores of several backups, all checked. Raises CliError for the first that fails.
+    """Return the restores of several backups, all checked.
 
+    Raises CliError that names the damaged ones, or else the first that the server would refuse.
     Damage comes before what the server has against a restore: what a folder lacks, no server can change.
     """
-    whole_ones = []
+    whole_ones, faulty = [], []
     for folder in folders:
         found = verified(folder, shown=shown)
         try:
-            manifest = must_be_whole(folder, found)
+            whole_ones.append((folder, must_be_whole(folder, found)))
         except CliError as error:
-            parent = folder.path.parent
-            whole = f"{in_hint(f'backup verify {parent}')} says which are whole"
-            error.hints = (*error.hints, f"{whole}; {in_hint(f'stream restore {parent}/NAME')} loads one")
-            raise
-        whole_ones.append((folder, manifest))
+            faulty.append(error)
+    if faulty:
+        raise _damaged(faulty, folders[0].path.parent)
     ready = []
     for folder, manifest in whole_ones:
         one = prepared(folder, manifest, "", None, change)
@@ -179,6 +179,18 @@ async def check_all(
             await prepare(connection, one, single=False)
         ready.append(one)
     return ready
+
+
+def _damaged(faulty: list[CliError], parent: Path) -> CliError:
+    """Return one error for damaged backups: all that is wrong with a single one, else the first of each."""
+    whole = f"{in_hint(f'backup verify {parent}')} says which are whole"
+    hint = f"{whole}; {in_hint(f'stream restore {parent}/NAME')} loads one"
+    if len(faulty) == 1:
+        return CliError(faulty[0].message, *faulty[0].hints, hint)
+    named = [error.message for error in faulty[:FEW]]
+    if len(faulty) > FEW:
+        named.append(f"and {render.number(len(faulty) - FEW)} more")
+    return CliError(f"{len(faulty)} backups in {parent} cannot be restored", *named, hint)
 
 
 @dataclass(frozen=True, slots=True)

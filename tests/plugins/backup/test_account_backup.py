@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -184,6 +185,21 @@ def test_what_is_wrong_in_the_folder_of_an_account(cli: Cli, stream: str, tmp_pa
     assert cli.run("backup", "verify", f"all/{stream}").code == 5
     (tmp_path / "all" / stream).rename(tmp_path / "gone")
     assert reported() == (5, "it is missing")
+
+
+def test_all_damaged_backups_are_named_and_nothing_is_restored(cli: Cli, stream: str, tmp_path: Path) -> None:
+    cli.ok("stream", "backup", stream, f"all/{stream}")
+    cli.ok("stream", "rm", stream, "-f")
+    for number in range(12):
+        copy = tmp_path / "all" / f"B{number:02}"
+        shutil.copytree(tmp_path / "all" / stream, copy)
+        (copy / "manifest.json").write_bytes((copy / "manifest.json").read_bytes()[:-80])
+    result = cli.run("account", "restore", "all")
+    assert (result.code, "12 backups in all cannot be restored\n" in result.err) == (1, True), result.err
+    named = [f"all/B{number:02}" in result.err for number in range(12)]
+    assert named == [True] * 10 + [False] * 2
+    assert "hint: and 2 more\n" in result.err
+    assert cli.run("stream", "info", stream).code == 3
 
 
 def test_the_result_is_clipped_last(cli: Cli, stream: str, fill: Fill) -> None:
