@@ -109,10 +109,12 @@ class Answer(NamedTuple):
 class _Connection(BlockingConnection):
     """Warns of a subject that the server refuses, and goes on, as nats-py does.
 
-    If that is the inbox for answers, none can come: each request fails at once.
+    If that is the inbox for answers, none can come: each request fails at once. So does one whose own subject
+    is refused.
     """
 
     quiet = False
+    awaited: tuple[str, ...] = ()  # subjects without which what is waited for cannot come
     _unanswerable = ""  # why no answer can come
 
     def request(
@@ -121,7 +123,11 @@ class _Connection(BlockingConnection):
         """Send a request as `BlockingConnection` does. Raises NotPermitted if no answer can come, too."""
         if self._unanswerable:
             raise NotPermitted(self._unanswerable)
-        return super().request(subject, payload, headers, timeout)
+        self.awaited = (subject,)
+        try:
+            return super().request(subject, payload, headers, timeout)
+        finally:
+            self.awaited = ()
 
     def not_permitted(self, text: str) -> None:
         if self._inbox and f'"{self._inbox}.' in text:
@@ -129,6 +135,8 @@ class _Connection(BlockingConnection):
                 f"{text}: no answer can reach this user; --inbox-prefix names a prefix that it may hear"
             )
             raise NotPermitted(self._unanswerable)
+        if any(f'"{each}"' in text for each in self.awaited):
+            raise NotPermitted(f"nats: {text}")
         if not self.quiet:
             warn(f"nats: '{text}'")
 
@@ -138,7 +146,7 @@ class RequestClient:
 
     pending_data_size = 0  # everything is sent at once
 
-    def __init__(self, connection: BlockingConnection) -> None:
+    def __init__(self, connection: _Connection) -> None:
         self._connection = connection
         self.is_closed = False
 
@@ -219,9 +227,14 @@ class RequestClient:
         """Start the command again with an event loop: messages come by themselves only there."""
         raise LoopNeeded
 
-    def listen(self, subject: str) -> SubjectListener:
-        """Subscribe, for what reads the messages itself. Raises BadSubjectError, ClientError."""
+    def listen(self, subject: str, asked: str = "") -> SubjectListener:
+        """Subscribe, for what reads the messages itself. Raises BadSubjectError, ClientError.
+
+        asked: the subject of the requests whose answers come there. To read raises NotPermitted if this user
+            may not publish to it, or not hear the answers.
+        """
         _check(subject)
+        self._connection.awaited = (subject, asked) if asked else ()
         return SubjectListener(self._connection, subject)
 
     async def close(self) -> None:
@@ -233,7 +246,7 @@ class RequestClient:
 class SubjectListener:
     """A subscription to a subject without wildcards, with those methods of nats-py's that reading needs."""
 
-    def __init__(self, connection: BlockingConnection, subject: str) -> None:
+    def __init__(self, connection: _Connection, subject: str) -> None:
         self._connection = connection
         self._subject = subject
         self._sid = connection.subscribe(subject)
@@ -248,6 +261,7 @@ class SubjectListener:
 
     async def unsubscribe(self) -> None:
         """End the subscription. A connection that is lost has none."""
+        self._connection.awaited = ()
         with suppress(ClientError):
             self._connection.unsubscribe(self._sid)
 

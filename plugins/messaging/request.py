@@ -12,9 +12,9 @@ from ...cli import render
 from ...cli.blocking import RequestClient, next_message
 from ...cli.command import RequestCommand
 from ...cli.connection import NatsConnection, connect
-from ...cli.errors import CliError
+from ...cli.errors import CliError, RefusedError
 from ...cli.param import DURATION
-from ...client import ClientError, TimedOut
+from ...client import ClientError, NotPermitted, TimedOut
 from .body import (
     FORCE_STDIN,
     HEADER,
@@ -113,7 +113,7 @@ class Asker:
         """
         nc = self.connection.nc
         inbox = nc.new_inbox()
-        received = nc.listen(inbox) if isinstance(nc, RequestClient) else await nc.subscribe(inbox)
+        received = nc.listen(inbox, subject) if isinstance(nc, RequestClient) else await nc.subscribe(inbox)
         began = time.perf_counter_ns()
         await nc.publish(subject, data, inbox, headers=headers or None)
         seen = 0
@@ -143,6 +143,8 @@ class Asker:
             return await next_message(received, wait_seconds)
         except TimedOut:
             return None
+        except NotPermitted as error:
+            raise RefusedError(str(error)) from None
         except ClientError as error:
             raise CliError(f"the request failed: {error}") from None
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
 from lib.cli import Cli
+from lib.process import ServerProcess
 from lib.terminal import Terminal
 
 
@@ -44,6 +46,35 @@ def test_requests_are_answered(cli: Cli, unique: str, words: list[str], answer: 
         assert terminal.finish() == 0
         assert f'[#0] Received on subject "{subject}":' in terminal.errors()
         assert "question" in terminal.lines()
+
+
+DENYING = """
+listen: "127.0.0.1:<client>"
+jetstream { store_dir: "<store>" }
+authorization { users: [
+  { user: eve, password: eve, permissions: { publish: { deny: ["$JS.API.STREAM.>", "secret.>"] } } }
+  { user: mute, password: mute, permissions: { subscribe: { deny: "_INBOX.>" } } }
+] }
+"""
+
+
+@pytest.mark.parametrize(
+    ("user", "words", "said"),
+    [
+        ("eve", ("request", "secret.x", "q"), 'Publish to "secret.x"'),
+        ("eve", ("request", "secret.x", "q", "--replies", "0"), 'Publish to "secret.x"'),
+        ("eve", ("stream", "ls"), 'Publish to "$JS.API.STREAM.LIST"'),
+        ("mute", ("request", "free.x", "q"), 'Subscription to "_INBOX.'),
+    ],
+)
+def test_a_request_that_is_denied_ends_at_once(
+    cli: Cli, serve: Callable[[str], ServerProcess], user: str, words: tuple[str, ...], said: str
+) -> None:
+    login = ("--server", serve(DENYING).url, "--user", user, "--password", user, "--timeout", "60s")
+    before = time.monotonic()
+    result = cli.with_flags(*login).run(*words)
+    assert (result.code, said in result.err, result.err.count("Violation")) == (4, True, 1), result
+    assert time.monotonic() - before < 30
 
 
 def test_raw_answers_are_bodies_only(cli: Cli, unique: str) -> None:
