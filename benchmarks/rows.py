@@ -21,17 +21,25 @@ _COPY = {"count": 100_000}
 _CUT = "The consumer of the stream with 1,000,000 subjects has 20 s to be made and to deliver."
 
 
-def _awaited(count: int, clients: int, kind: str, pyjs: str, reference: str) -> Case:
+def _awaited(count: int, clients: int, kind: str, pyjs: str, reference: str, where: str = "one") -> Case:
     many = f"{clients} client{'s' if clients > 1 else ''}"
     options = {"count": count, "window": 1, "clients": clients}
     title = f"publish and await, {many}, {kind}"
-    return Case(title, "stored", options, pyjs, reference, lead=clients == 1)
+    return Case(title, "stored", options, pyjs, reference, where, lead=clients == 1)
 
 
 def _get(title: str, by: str, *, lead: bool = False) -> Case:
     options = {"count": 80_000, "by": by}
     return Case(f"{title}, 32 in flight", "got", options, SYNCED, SYNCED, lead=lead)
 
+
+def _copied(kind: str, link: str, where: str) -> Case:
+    return Case(
+        f"a {kind} catches up, across a {link}", "copied", {**_COPY, "kind": kind}, SYNCED, SYNCED, where
+    )
+
+
+_LINKS = (("route", "three"), ("leaf connection", "leaf"))
 
 MIXED: tuple[Case, ...] = (
     Case("core, one wildcard subscriber", "core", {"count": 400_000}, lead=True),
@@ -50,8 +58,13 @@ MIXED: tuple[Case, ...] = (
     _get("direct get by sequence", "sequence"),
     Case("publish, R3, quorum synced / lazy", "stored", _R3, SYNCED, LAZY, where="three", lead=True),
     Case("publish, R3, quorum synced / always", "stored", _R3, SYNCED, ALWAYS, where="three", lead=True),
+    *(
+        _awaited(6_000, clients, "R3, quorum synced / always", SYNCED, ALWAYS, "three")
+        for clients in (1, 8, 64)
+    ),
     Case("a mirror catches up", "copied", {**_COPY, "kind": "mirror"}, SYNCED, SYNCED, lead=True),
     Case("a source catches up", "copied", {**_COPY, "kind": "source"}, SYNCED, SYNCED),
+    *(_copied(kind, link, where) for link, where in _LINKS for kind in ("mirror", "source")),
     Case(
         "a new consumer with a filter, 1,000,000 subjects",
         "filtered",

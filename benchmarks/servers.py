@@ -132,25 +132,31 @@ def pair(name: str) -> Iterator[tuple[Running, Running]]:
 
 
 @contextmanager
-def leaf(name: str) -> Iterator[tuple[Running, Running]]:
-    """Start a hub and a leaf node that connects to it; yields the leaf node first."""
+def leaf(name: str, jetstream: str = "") -> Iterator[tuple[Running, Running]]:
+    """Start a hub and a leaf node that connects to it; yields the leaf node first.
+
+    jetstream: as for `start`; each has a domain then, called "hub" and "leaf"
+    """
     listener = free_port()
     hub = f"server_name: hub\nleafnodes {{ listen: '127.0.0.1:{listener}' }}\n"
     node = f"server_name: leaf\nleafnodes {{ remotes: [{{ url: 'nats-leaf://127.0.0.1:{listener}' }}] }}\n"
-    with start(name, more=hub) as first, start(name, more=node) as second:
+    of_hub, of_leaf = (jetstream and f"{jetstream}, domain: {domain}" for domain in ("hub", "leaf"))
+    with start(name, of_hub, hub) as first, start(name, of_leaf, node) as second:
         yield second, first
 
 
 @contextmanager
 def trio(name: str, jetstream: str) -> Iterator[list[Running]]:
-    """Start three servers of one cluster with JetStream, called "s0", "s1" and "s2"."""
+    """Start three servers of one cluster with JetStream, called "s0", "s1" and "s2" (also their tags)."""
     routes = [free_port() for _ in range(3)]
     urls = ", ".join(f"'nats-route://127.0.0.1:{route}'" for route in routes)
     started: list[Running] = []
     try:
         for number, route in enumerate(routes):
             cluster = f"cluster {{ name: bench, listen: '127.0.0.1:{route}', routes: [{urls}] }}\n"
-            started.append(start(name, jetstream, f"server_name: s{number}\n{cluster}"))
+            started.append(
+                start(name, jetstream, f"server_name: s{number}\nserver_tags: [s{number}]\n{cluster}")
+            )
         yield started
     finally:
         for server in started:

@@ -78,9 +78,11 @@ def _running(case: Case, name: str) -> Iterator[list[servers.Running]]:
     elif case.where == "one":
         with servers.start(name, jetstream) as server:
             yield [server]
+    elif case.where == "route":
+        with servers.pair(name) as (server, other):
+            yield [server, other]
     else:
-        two = servers.pair if case.where == "route" else servers.leaf
-        with two(name) as (server, other):
+        with servers.leaf(name, jetstream) as (server, other):
             yield [server, other]
 
 
