@@ -223,11 +223,15 @@ class Account(SubjectSpace):
         return subscription
 
     def subscribe_to_deliveries(
-        self, subject: str, callback: Callable[[Message], None], run_callback: RunCallback
+        self,
+        subject: str,
+        callback: Callable[[Message], None],
+        run_callback: RunCallback,
+        batch_callback: BatchCallback | None = None,
     ) -> Subscription:
         """Subscribe the server itself to what a push consumer delivers; see `subscribe`, RunSubscription."""
         subscription = RunSubscription(subject, self._sink, run_callback)
-        subscription.callback = callback
+        subscription.callback, subscription.batch_callback = callback, batch_callback
         self.add_subscription(subscription)
         return subscription
 

@@ -11,6 +11,7 @@ Promises: operations are served in order, and a target receives here what `route
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Protocol
 
 from ...native import deliver_publishes
@@ -18,7 +19,7 @@ from ...protocol.reserved import ACK, GATEWAY_REPLY, SERVICE_REPLY
 from ...protocol.wire.ops import HPUB, PUB, Op
 from .ack_routes import ACKS
 from .plan import Plan, Target
-from .subscription import ConnectionKind, Publish, Subscription
+from .subscription import ConnectionKind, Publish, RunSubscription, Subscription
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -123,6 +124,37 @@ def fan_out(
 def _naming(lead: bytes, reply: bytes, groups: bytes) -> bytes:
     """Return what precedes the sizes of a message to a server that must serve these queue groups."""
     return b"%b+ %b %b" % (lead, reply, groups) if reply else b"%b| %b" % (lead, groups)
+
+
+def deliver_together(
+    plan: Plan, traced: bytes, operation: Op, operations: Iterator[Op]
+) -> tuple[int, int, Iterator[Op]] | None:
+    """Pass the deliveries of another server's consumer that come in a row to the only one who receives them.
+
+    They are publishes on one subject whose replies are ack subjects, `operation` and those that follow it.
+    Return (count, size, the operations after them); None if nothing was done. traced: as
+    `SubjectSpace.trace_mark`.
+    """
+    receiver = plan.batch_subscription
+    if not isinstance(receiver, RunSubscription) or receiver.batch_callback is None:
+        return None
+    run: list[Publish] = []
+    one: Op | None = operation
+    size_sum = 0
+    while one is not None and one[0] <= HPUB and one[1] == plan.subject:
+        _, _, reply, header_size, size, tail = one
+        if not reply.startswith(ACKS):
+            break
+        if header_size and tail.find(traced, 0, len(tail) - size + header_size) >= 0:
+            break
+        run.append(one[1:])
+        size_sum += size
+        one = next(operations, None)
+    if not run:
+        return None
+    receiver.delivered += len(run)
+    receiver.batch_callback(run)
+    return len(run), size_sum, operations if one is None else chain((one,), operations)
 
 
 def deliver_routed(

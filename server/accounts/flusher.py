@@ -44,6 +44,11 @@ class OutboundQueue:
         self._control = 0  # slices in `out` that do not belong to a pair
         self._gathered = 0  # bytes in `out`, for EARLY_FLUSH; without what the fan-out has appended
 
+    @property
+    def is_open(self) -> bool:
+        """Whether what is queued can still be written."""
+        return True
+
     def send_line(self, line: bytes) -> None:
         """Queue a protocol line, in order with messages."""
         self.out.append(line)

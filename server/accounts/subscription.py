@@ -247,7 +247,7 @@ class RunSubscription(Subscription):
     """The server's own interest in what a push consumer delivers.
 
     run_callback: is called instead of `callback` with deliveries that come together and that nobody else
-    receives.
+    receives. Those of another server come to `batch_callback`, as publishes.
     """
 
     __slots__ = ("run_callback",)

@@ -154,6 +154,11 @@ class Outbound(OutboundQueue):
         """Close, because the peer does not read."""
         raise NotImplementedError
 
+    @property
+    def is_open(self) -> bool:
+        """See `OutboundQueue.is_open`."""
+        return self._open
+
     def stop_writing(self) -> None:
         """Write nothing more, and cancel the timer."""
         self._open = False

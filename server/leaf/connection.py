@@ -16,7 +16,7 @@ from ...protocol.reserved import SERVICE_REPLY
 from ...protocol.tracing import SUPPORTED
 from ...protocol.wire import encode
 from ...protocol.wire.ops import CONNECT, ERR, HPUB, INFO, LMSG, LSUB, LUNSUB, PING, PONG, VIOLATION, Op
-from ..accounts.fanout import deliver_routed, fan_out
+from ..accounts.fanout import deliver_routed, deliver_together, fan_out
 from ..accounts.leaving import LeavingConnection, leave
 from ..accounts.plan import RESERVED
 from ..accounts.routing import route
@@ -166,6 +166,14 @@ class LeafConnection(LeafPeer):
                 if plan is None and operation[0] <= HPUB:
                     self._keep(operation, operations)
                     return
+                if plan is not None and (
+                    taken := deliver_together(plan, account.trace_mark, operation, operations)
+                ):
+                    count, size, operations = taken
+                    self._count(account, count, size)
+                    if self.must_pause(operations):
+                        return
+                    continue
             else:
                 operation = next(operations, None)
                 if operation is None:

@@ -34,7 +34,7 @@ from ...protocol.wire.ops import (
     Op,
 )
 from ..accounts.ack_routes import ACKS
-from ..accounts.fanout import deliver_routed, fan_out
+from ..accounts.fanout import deliver_routed, deliver_together, fan_out
 from ..accounts.leaving import leave
 from ..accounts.plan import RESERVED
 from ..accounts.routing import route
@@ -244,6 +244,16 @@ class RouteConnection(RoutePeer):
             if operation is None:
                 return
             code = operation[0]
+            if (
+                account is not None
+                and plan is not None
+                and (taken := deliver_together(plan, account.trace_mark, operation, operations))
+            ):
+                count, size, operations = taken
+                self._count(account, count, size)
+                if self.must_pause(operations):
+                    return
+                continue
             if code == ACCOUNT and self.joined:
                 self._switch(operation[1])
                 continue

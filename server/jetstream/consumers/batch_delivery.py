@@ -9,7 +9,7 @@ within the run, and the run is what comes next in the stream. All else is delive
 
 from __future__ import annotations
 
-from itertools import accumulate
+from itertools import accumulate, chain
 from operator import add
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,7 @@ RUN = 512  # messages
 LEAST = 4  # messages for each request; for fewer, a run is not faster
 MOST_PULLS = 8
 _FIGURES = b"%d.%d.%d.%d"
+_TO_SERVER = b"%b%d.%d.%d.%d@%b %b%d\r\n%b%b\r\n"
 
 
 class BatchDelivery:
@@ -150,6 +151,37 @@ class DeliveryRun:
     def send(self, count: int, target: Target) -> None:
         """Send the first `count` messages to a client."""
         data, payloads = self.frames(target[0].sid, count)
+        target[0].delivered += count
+        target[1].send_run(data, count, payloads)
+
+    def server_frames(self, prefix: bytes, header_prefix: bytes, count: int) -> tuple[bytes, int]:
+        """Return the frames of the first `count` messages for a leaf or route, and what they carry.
+
+        prefix, header_prefix: what precedes the reply of a message without headers, and of one with. The
+            subject of the message follows the ack subject there; see `leaf.frames`.
+        """
+        seqs, subjects, headers, bodies, times = zip(*self._messages[:count], strict=True)
+        lead, header_lead = prefix + self._ack_prefix, header_prefix + self._ack_prefix
+        shown = {subject: _octets(subject) for subject in set(subjects)}
+        lengths = list(map(add, map(len, headers), map(len, bodies)))
+        columns = (
+            [header_lead if header else lead for header in headers],
+            seqs,
+            range(self._number + 1, self._number + 1 + count),
+            times,
+            range(self._pending - 1, self._pending - 1 - count, -1),
+            map(shown.__getitem__, subjects),
+            [b"%d " % len(header) if header else b"" for header in headers],
+            lengths,
+            headers,
+            bodies,
+        )
+        rows = chain.from_iterable(zip(*columns, strict=True))
+        return _TO_SERVER * count % tuple(rows), sum(lengths)
+
+    def send_to_server(self, count: int, target: Target) -> None:
+        """Send the first `count` messages to a leaf or route."""
+        data, payloads = self.server_frames(target[3], target[4], count)
         target[0].delivered += count
         target[1].send_run(data, count, payloads)
 

@@ -1,9 +1,9 @@
 """PushRuns: delivers many messages at once to the receiver of a push consumer.
 
 Promises the same messages, counts and order as a delivery one by one. So it does nothing unless one client
-that takes messages as they are, or the server itself, is all that listens, and unless the run is what comes
-next in the stream. A run ends before the message with which a flow control request is due, or with which the
-window is full.
+or one other server that takes messages as they are, or the server itself, is all that listens, and unless the
+run is what comes next in the stream. A run ends before the message with which a flow control request is due,
+or with which the window is full.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class PushRuns:
         """
         parts = self._parts
         target, own = parts.sender.client(subject), parts.sender.own_subscription(subject)
-        if target is None and own is None:
+        server = parts.sender.server(subject)
+        if target is None and own is None and server is None:
             return 0
         state = parts.delivery_state
         most = min(RUN, parts.num_pending.count)
@@ -57,6 +58,8 @@ class PushRuns:
             run.send(count, target)
         elif own is not None:
             run.hand_over(count, own)
+        elif server is not None:
+            run.send_to_server(count, server)
         if not state.track and parts.releases:
             parts.remove_all_acked(run.seqs(count))
         return size

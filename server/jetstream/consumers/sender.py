@@ -43,6 +43,7 @@ class MessageSender:
         "_prefixes",
         "_raw_ack_prefix",
         "_run_subscription",
+        "_server",
         "_subject",
         "_target",
         "ack_prefix",
@@ -65,6 +66,7 @@ class MessageSender:
         self._subject = ""
         self._target: Target | None = None
         self._run_subscription: RunSubscription | None = None
+        self._server: Target | None = None
         self._generation = -1
         self._prefixes: dict[str, bytes] = {}  # of the client's subscription, by the subject that is shown
 
@@ -143,10 +145,17 @@ class MessageSender:
             self._find_target(to)
         return self._run_subscription
 
+    def server(self, to: str) -> Target | None:
+        """Return the only leaf or route that subscribes to `to`, if it takes what comes as it is, or None."""
+        if to != self._subject or self._generation != self._account.generation:
+            self._find_target(to)
+        server = self._server
+        return server if server is not None and server[1].is_open else None
+
     def _find_target(self, to: str) -> None:
         """Find out who subscribes to the subject `to` now."""
         account, before = self._account, self._target
-        self._run_subscription = None
+        self._run_subscription = self._server = None
         self._subject, self._generation = to, account.generation
         raw = to.encode("utf-8", "surrogateescape")
         receiver = None if raw in account.plans else account.inbox_routes.receiver(raw)
@@ -158,6 +167,8 @@ class MessageSender:
             alone = plan.direct and len(plan.targets) == 1 and not plan.request
             # To another server, the shown subject travels elsewhere in the frame: `route` knows where.
             self._target = plan.targets[0] if alone and not plan.leafs else None
+            if alone and plan.leafs and plan.headers:
+                self._server = plan.targets[0]
             only = plan.callbacks[0] if len(plan.callbacks) == 1 and not plan.request else None
             if isinstance(only, RunSubscription) and not (plan.targets or plan.choices):
                 self._run_subscription = only

@@ -17,6 +17,7 @@ trySetupSourceConsumer.
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ....protocol import gojson, headers
@@ -37,6 +38,7 @@ from .origin_request import (
     read_delivery,
     request_subject,
 )
+from .origin_runs import CONTROL, hand_over
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +61,6 @@ DOUBT = 3 * HEARTBEAT  # how long `check_liveness` waits for a message
 MOST_STALLS = 3  # heartbeats that report unanswered flow control before a new consumer is made
 TOO_OLD = {10185, 10025}  # errors of an origin that does not know this request
 OTHER_STREAM = 10225
-CONTROL = b"NATS/1.0 100"
 FLOW_CONTROL = "$JS.FC."
 # The error table lacks it: nats-server 2.15.1 reports it when answers to flow control do not arrive.
 STALLED = ApiError(500, 10228, "stream source consumer stalled on flow control")
@@ -367,8 +368,9 @@ class Origin:
         self._delivered = 0
         self.lag = int(answer.get("num_pending", 0))
         self.accepted(delivered, self.lag)
+        one, run = self._arrived, self._arrived_together
         self._subscription = self._account.subscribe_to_deliveries(
-            self._deliver_subject, self._arrived, self._arrived_together
+            self._deliver_subject, one, run, partial(hand_over, one, run)
         )
         self.last_active = self._clock.now()
         self._timer = self._clock.call_later(SILENCE, self._check_health)

@@ -10,8 +10,9 @@ import pytest
 from lib.consumer_fixture import SECOND, ConsumerFixture
 from pyjs.server.accounts import ConnectionKind, Subscription
 from pyjs.server.accounts.flusher import Flusher, OutboundQueue
-from pyjs.server.accounts.subscription import DeliveredRun, Message, MessageEndpoint
+from pyjs.server.accounts.subscription import DeliveredRun, Message, MessageEndpoint, RoutedMessage
 from pyjs.server.jetstream.consumers.push_runs import PushRuns
+from pyjs.server.leaf.frames import leaf_frame
 
 FLOW = re.compile(rb"\$JS\.FC\.S\.C\.\w+")
 
@@ -35,6 +36,25 @@ class Client(OutboundQueue, MessageEndpoint):
         self.flush_pending = False
 
 
+class Leaf(Client):
+    """A leaf connection that keeps what it is sent."""
+
+    kind = ConnectionKind.LEAF
+
+    def may_send(self, subject: str) -> bool:
+        """Let all out."""
+        return True
+
+    def prefixes(self, subject: bytes) -> tuple[bytes, bytes]:
+        """See MessageEndpoint."""
+        return b"LMSG %b " % subject, b"HMSG %b " % subject
+
+    def deliver_to_server(self, msg: RoutedMessage, queues: tuple[bytes, ...]) -> bool:
+        """See MessageEndpoint."""
+        self.send_message(*leaf_frame(msg, queues, self.headers, {}))
+        return True
+
+
 def filled(seed: int, **stream: Any) -> ConsumerFixture:
     fixture, rng = ConsumerFixture(**stream), Random(seed)
     for number in range(rng.choice([3, 40, 1200])):
@@ -48,10 +68,12 @@ def filled(seed: int, **stream: Any) -> ConsumerFixture:
     return fixture
 
 
-def heard(seed: int, stream: dict[str, Any], *, headers: bool, **config: Any) -> tuple[bytes, dict[str, Any]]:
-    """What a client hears that answers flow control, and what the consumer then says of itself."""
+def heard(
+    seed: int, stream: dict[str, Any], *, headers: bool, listener: type[Client] = Client, **config: Any
+) -> tuple[bytes, dict[str, Any]]:
+    """What a client or leaf hears that answers flow control, and what the consumer then says of itself."""
     fixture = filled(seed, **stream)
-    client = Client(fixture.account.flusher, headers=headers)
+    client = listener(fixture.account.flusher, headers=headers)
     fixture.account.add_subscription(Subscription("d", client, sid=b"7"))
     consumer = fixture.consumer(durable_name="C", deliver_subject="d", **config)
     answered = 0
@@ -72,6 +94,7 @@ def heard(seed: int, stream: dict[str, Any], *, headers: bool, **config: Any) ->
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("headers", [True, False])
+@pytest.mark.parametrize("listener", [Client, Leaf])
 @pytest.mark.parametrize(
     ("stream", "config"),
     [
@@ -85,16 +108,17 @@ def heard(seed: int, stream: dict[str, Any], *, headers: bool, **config: Any) ->
         ({"retention": "interest"}, {"ack_policy": "none"}),
     ],
 )
-def test_a_client_hears_the_same(
+def test_a_client_or_leaf_hears_the_same(
     monkeypatch: pytest.MonkeyPatch,
     seed: int,
     headers: bool,
+    listener: type[Client],
     stream: dict[str, Any],
     config: dict[str, Any],
 ) -> None:
-    together = heard(seed, stream, headers=headers, **config)
+    together = heard(seed, stream, headers=headers, listener=listener, **config)
     monkeypatch.setattr(PushRuns, "serve", lambda *_: 0)
-    assert together == heard(seed, stream, headers=headers, **config)
+    assert together == heard(seed, stream, headers=headers, listener=listener, **config)
 
 
 def listened(seed: int, **config: Any) -> list[tuple[str, str, bytes, bytes]]:
@@ -158,3 +182,21 @@ def test_a_run_goes_only_to_who_listens_alone() -> None:
     fixture.consumer(durable_name="C", deliver_subject="d", ack_policy="none")
     fixture.clock.advance(0)
     assert (len(runs), len(messages), len(other.messages)) == (0, 20, 20)
+
+
+class LostLeaf(Leaf):
+    """A leaf connection that is closed, and whose interest is about to end."""
+
+    is_open = False
+
+
+@pytest.mark.parametrize(("listener", "together"), [(Leaf, 20), (LostLeaf, 0)])
+def test_a_leaf_gets_runs_as_long_as_it_is_open(listener: type[Leaf], together: int) -> None:
+    fixture = ConsumerFixture()
+    fixture.publish(*["x"] * 20)
+    leaf = listener(fixture.account.flusher, headers=True)
+    fixture.account.add_subscription(Subscription("d", leaf))
+    fixture.consumer(durable_name="C", deliver_subject="d", ack_policy="none")
+    fixture.clock.advance(0)
+    assert leaf.heard.count(b"LMSG d $JS.ACK.S.C.1.") == 20
+    assert leaf.out_msgs == together
