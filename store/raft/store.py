@@ -4,7 +4,7 @@ Promises: `open` reads everything that a finished `write` wrote, or reports its 
 loss is recorded as `recovering` in the state before anything is cut off, and damaged files are kept under
 another name. Without a readable state nobody knows what this member has promised: `open` raises Damaged, and
 the member must be replaced by a new one. `synced` is written after each sync and never synced itself: it may
-be old, but never wrong.
+be old, but never wrong. Zeros may be written ahead of the newest segment's end; they are no damage there.
 
 After an OSError from `write` or `compact` nothing more is written, because nobody knows what the disk holds
 (an fsync that failed once may succeed the next time although the data is gone).
@@ -13,6 +13,7 @@ After an OSError from `write` or `compact` nothing more is written, because nobo
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from ...protocol.lazy_dataclass import dataclass
 from ..copies import COPY
@@ -33,6 +34,9 @@ from .state_files import (
 )
 
 SEGMENT_BYTES = 16 << 20
+AHEAD = 64 * 1024  # zeros that are written ahead of a segment's end at once
+_SMALL = 4096  # bytes of a write of entries that is small
+_RUN = 16  # small writes in a row, after which zeros are written ahead of the next ones
 _STATE, _SNAPSHOT, _SYNCED = "state", "snapshot", "synced"
 
 
@@ -70,6 +74,8 @@ class RaftStore:
         self._segments: list[SegmentHeader] = []
         self._file = self._mark = -1
         self._size = 0
+        self._reserved = 0  # where the zeros end that were written ahead; 0 if there are none
+        self._small = 0  # how many writes of entries in a row were small
         self._last = self._last_term = 0
 
     def exists(self) -> bool:
@@ -119,7 +125,11 @@ class RaftStore:
         return StoredRaft(state, snapshot, reading.base, reading.base_term, reading.entries, lost, repaired)
 
     def close(self) -> None:
-        """Close the descriptors. A second call does nothing."""
+        """Cut off the zeros, and close the descriptors. A second call does nothing."""
+        if self._file >= 0 and self._reserved and not self.failed:
+            with suppress(OSError):  # otherwise the next opening does it
+                self._fs.truncate(self._file, self._size)
+        self._reserved = 0
         for file in (self._file, self._mark):
             if file >= 0:
                 self._fs.close(file)
@@ -237,14 +247,34 @@ class RaftStore:
             self._begin_segment(self._segments[-1].number + 1)
         data = pack_records(first, entries)
         self._fs.write(self._file, data, self._size)
+        end = self._size + len(data)
+        self._small = self._small + 1 if len(data) <= _SMALL else 0
+        if end >= self._reserved:
+            self._reserved = self._write_ahead(end) if self._small > _RUN else 0
         self._fs.sync(self._file)
-        self._size += len(data)
+        self._size = end
         self._last, self._last_term = first + len(entries) - 1, entries[-1][0]
         self._note_synced()
+
+    def _write_ahead(self, end: int) -> int:
+        """Write zeros behind `end`, and return where they end; 0 if the disk has no room for them.
+
+        The syncs of the writes that overwrite them need no change of the file's size.
+        """
+        try:
+            self._fs.write(self._file, bytes(AHEAD), end)
+        except OSError:
+            self._fs.truncate(self._file, end)  # what some of them took is for others
+            return 0
+        return end + AHEAD
 
     def _begin_segment(self, number: int) -> None:
         header = SegmentHeader(number, self._last, self._last_term)
         if self._file >= 0:
+            if self._reserved:  # only the newest segment may have zeros: in others they would be a loss
+                self._fs.truncate(self._file, self._size)
+                self._fs.sync(self._file)
+                self._reserved = 0
             self._fs.close(self._file)
             self._file = -1
         data = pack_header(header)

@@ -20,6 +20,7 @@ from lib.examples import seeds
 from lib.fake_disk import FakeDisk, PowerCut
 from pyjs.store.errors import Damaged, NotFound
 from pyjs.store.raft import RaftStore, StoredRaft, StoredSnapshot, StoredState
+from pyjs.store.raft import store as module
 from pyjs.store.raft.state_files import read_state, write_state
 
 PATH = "/raft"
@@ -46,6 +47,14 @@ class Model:
     def tail(self) -> dict[int, Entry]:
         """What comes after the snapshot."""
         return {index: entry for index, entry in self.entries.items() if index > self.snapshot.index}
+
+
+@pytest.fixture(autouse=True, params=["later", "at once"])
+def zeros(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When zeros are written ahead: after a long run of small writes, or always and few of them."""
+    if request.param == "at once":
+        monkeypatch.setattr(module, "_RUN", 0)
+        monkeypatch.setattr(module, "AHEAD", 700)
 
 
 Call = Callable[[RaftStore], None]
@@ -335,7 +344,7 @@ def test_after_a_power_cut_what_is_damaged_before_the_last_write_is_reported(see
     ends = []
     for index in range(1, 6):
         store.write(first=index, entries=[(1, 0, bytes([0x80 + index % 3] * 40))])
-        ends.append(len(disk.seen[f"{PATH}/log.1"].seen))
+        ends.append(store._size)
     disk.crash(lambda most: 0)
     disk.remove(f"{PATH}/synced")
     disk.flip(f"{PATH}/log.1", Random(seed).randrange(ends[3]), 1 << (seed % 8))
@@ -375,3 +384,85 @@ def test_an_older_state_put_back_does_not_count() -> None:
     write_state(disk, "/r/state", newer)
     disk.seen["/r/state"].seen[:] = old
     assert read_state(disk, "/r/state") == (newer, "/r/state is older than its copy")
+
+
+def _log(disk: FakeDisk, number: int = 1) -> bytes:
+    return bytes(disk.seen[f"{PATH}/log.{number}"].seen)
+
+
+def _has_zeros(disk: FakeDisk, number: int = 1) -> bool:
+    return _log(disk, number).endswith(bytes(64))
+
+
+def _small_writes(store: RaftStore, first: int, count: int, size: int = 40) -> None:
+    for index in range(first, first + count):
+        store.write(first=index, entries=[(1, 0, b"x" * size)])
+
+
+def _large(disk: FakeDisk, segment: int = 4000) -> RaftStore:
+    """The member that `made` makes, with larger segments."""
+    made(disk).close()
+    store = RaftStore(PATH, fs=disk, segment_bytes=segment)
+    store.open()
+    return store
+
+
+def test_a_run_of_small_writes_gets_zeros_which_are_cut_off_at_its_end() -> None:
+    disk = FakeDisk()
+    store = _large(disk)
+    _small_writes(store, 1, 40)
+    assert _has_zeros(disk)
+    if module._RUN:
+        size = len(_log(disk))
+        _small_writes(store, 41, 2)
+        assert len(_log(disk)) == size, "they were overwritten"
+    _small_writes(store, store._last + 1, 102 - store._last)
+    assert not _has_zeros(disk), "a newer segment has begun"
+    if not module._RUN:
+        assert _has_zeros(disk, 2)
+    disk.kill()
+    store = RaftStore(PATH, fs=disk, segment_bytes=4000)
+    stored = store.open()
+    assert (stored.lost, len(stored.entries), _has_zeros(disk, 2)) == ("", 102, False)
+    _small_writes(store, 103, 20)
+    assert _has_zeros(disk, 2)
+    store.close()
+    assert not _has_zeros(disk, 2)
+    assert len(reopened(disk)[1].entries) == 122
+
+
+def test_a_large_write_ends_the_run() -> None:
+    disk = FakeDisk()
+    store = _large(disk, 1 << 20)
+    _small_writes(store, 1, 30)
+    assert _has_zeros(disk)
+    store.write(first=31, entries=[(1, 0, b"x" * (module.AHEAD + 5000))])
+    assert not _has_zeros(disk)
+
+
+def test_where_there_is_no_room_for_zeros_the_entries_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "AHEAD", 1 << 16)
+    disk = FakeDisk()
+    store = _large(disk)
+    disk.space = 2500
+    _small_writes(store, 1, 25)
+    assert not store.failed
+    assert not _has_zeros(disk)
+    disk.space = None
+    assert len(reopened(disk)[1].entries) == 25
+
+
+@seeds(20)
+def test_a_snapshot_of_the_leader_replaces_a_log_with_zeros(seed: int) -> None:
+    """Whenever the power goes, the old log or the new one is there, and nothing is a loss."""
+    for cut in range(60):
+        disk = FakeDisk()
+        store = _large(disk, 1 << 20)
+        _small_writes(store, 1, 25)
+        disk.cut_after(cut)
+        install = partial(store.write, snapshot=StoredSnapshot(90, 3, b"[]", b"new"))
+        if not _cut(disk, install, Random(seed * 100 + cut), lose_sectors=True):
+            return
+        _, stored = reopened(disk)
+        assert stored.lost == ""
+        assert stored.snapshot.index == 90 or len(stored.entries) == 25
