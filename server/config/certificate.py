@@ -55,30 +55,23 @@ def file_not_after(path: str) -> int:
 
 @lru_cache(maxsize=16)
 def _first_end(path: str, _changed: int) -> int:
-    import ssl
-
-    found = _CERTIFICATE.search(Path(path).read_text("ascii", "replace"))
-    if found is None:
-        raise ValueError(f"no certificate in {path}")
-    return not_after(ssl.PEM_cert_to_DER_cert(found.group()))
+    return not_after(_first_of(path))
 
 
 def host_names(path: str) -> list[str]:
     """Return the DNS names of the first certificate of a file. Raises OSError or ValueError."""
+    names = _extension(_first_of(path), _ALTERNATIVE_NAMES)
+    return [name.content.decode("ascii", "replace") for name in names if name.tag == _DNS_NAME]
+
+
+def _first_of(path: str) -> bytes:
+    """Return the first certificate of a PEM file, in DER."""
     import ssl
 
     found = _CERTIFICATE.search(Path(path).read_text("ascii", "replace"))
     if found is None:
         raise ValueError(f"no certificate in {path}")
-    for field in _fields(ssl.PEM_cert_to_DER_cert(found.group())):
-        if field.tag != _EXTENSIONS:
-            continue
-        for extension in _elements(_first(field.content).content):
-            parts = _elements(extension.content)
-            if parts[0].content == _ALTERNATIVE_NAMES:
-                names = _elements(_first(parts[-1].content).content)
-                return [name.content.decode("ascii", "replace") for name in names if name.tag == _DNS_NAME]
-    return []
+    return ssl.PEM_cert_to_DER_cert(found.group())
 
 
 def not_after(certificate: bytes) -> int:
@@ -92,15 +85,8 @@ def not_after(certificate: bytes) -> int:
 
 def is_authority(certificate: bytes) -> bool:
     """Return whether a certificate may sign others, by its basicConstraints (RFC 5280 4.2.1.9)."""
-    for field in _fields(certificate):
-        if field.tag != _EXTENSIONS:
-            continue
-        for extension in _elements(_first(field.content).content):
-            parts = _elements(extension.content)
-            if parts[0].content == _BASIC_CONSTRAINTS:
-                said = _elements(_first(parts[-1].content).content)
-                return bool(said) and said[0].tag == _BOOLEAN and said[0].content != b"\0"
-    return False
+    said = _extension(certificate, _BASIC_CONSTRAINTS)
+    return bool(said) and said[0].tag == _BOOLEAN and said[0].content != b"\0"
 
 
 def signature_algorithm(certificate: bytes) -> str:
@@ -108,6 +94,18 @@ def signature_algorithm(certificate: bytes) -> str:
     parts = _elements(_first(certificate).content)
     found = _first(parts[1].content if len(parts) > 1 else b"").content.hex()
     return _ALGORITHMS.get(found, found)
+
+
+def _extension(certificate: bytes, oid: bytes) -> list[_Element]:
+    """Return the elements of the sequence that an extension holds; none if the certificate lacks it."""
+    for field in _fields(certificate):
+        if field.tag != _EXTENSIONS:
+            continue
+        for extension in _elements(_first(field.content).content):
+            parts = _elements(extension.content)
+            if parts[0].content == oid:
+                return _elements(_first(parts[-1].content).content)
+    return []
 
 
 def _field(certificate: bytes, number: int) -> _Element:
