@@ -22,6 +22,7 @@ from .accounts import AccountRegistry
 from .client import ClientListener, Clients, make_services
 from .clock import SECOND, LoopClock
 from .config.options import Options
+from .connection.addresses import dialable
 from .identity import ServerIdentity
 from .logging import Logger, NullLogger
 from .slices import Steps, at_once
@@ -42,7 +43,6 @@ SHUTDOWN = "Server Shutdown"
 # Seconds that clients wait for streams that open quickly, so that they hardly ever find one that is not open.
 _READY_SECONDS = 0.1
 _LOOPBACK = "127.0.0.1"
-_EVERYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 compared with, not listened on
 
 
 class ServerPart(Protocol):
@@ -378,7 +378,7 @@ class Server:
     def url(self) -> str:
         """The URL for clients, `nats://host:port`."""
         host = self.options.host
-        return f"nats://{_LOOPBACK if host in _EVERYWHERE else host}:{self.port}"
+        return f"nats://{dialable(host)}:{self.port}"
 
     @property
     def leaf_url(self) -> str:

@@ -27,6 +27,11 @@ def reachable(host: str) -> list[str]:
     return [bracketed(address) for address in found if _is_global(address)]
 
 
+def dialable(host: str) -> str:
+    """Return what a program on this machine writes before the port to reach a listener on `host`."""
+    return "127.0.0.1" if host in EVERYWHERE else bracketed(host)
+
+
 def bracketed(host: str) -> str:
     """Return a host as it is written before a port: an IPv6 address in brackets."""
     return f"[{host}]" if ":" in host else host

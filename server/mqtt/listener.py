@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..connection import Listener
-from ..connection.addresses import EVERYWHERE, bracketed
+from ..connection.addresses import dialable
 from .account_sessions import Broker
 from .connection import MQTTConnection
 from .socket_protocol import MQTTProtocol
@@ -41,7 +41,7 @@ class MQTTListener(Listener):
     def url(self) -> str:
         """Where clients connect to, `mqtt://host:port` or `tls://host:port`."""
         host = self.options.host
-        return f"{self.scheme}://{'127.0.0.1' if host in EVERYWHERE else bracketed(host)}:{self.port}"
+        return f"{self.scheme}://{dialable(host)}:{self.port}"
 
     def accept(self, wire: ConnectionTransport, peer: tuple[str, int]) -> MQTTConnection:
         """Return a connection for a socket that was accepted from `peer`, (host, port)."""

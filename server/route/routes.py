@@ -14,7 +14,7 @@ from ...protocol.identifier import new_id
 from ...protocol.wire import encode
 from ..clock import SECOND
 from ..connection import Listener
-from ..connection.addresses import EVERYWHERE, bracketed
+from ..connection.addresses import EVERYWHERE, bracketed, dialable
 from .connection import RouteConnection
 from .peer import RouteContext
 from .remote import RouteAddress, RouteRemote
@@ -165,7 +165,7 @@ class Routes(RouteContext):
         if not self.port:
             return ""
         host = self.cluster.host
-        return f"nats-route://{'127.0.0.1' if host in EVERYWHERE else host}:{self.port}"
+        return f"nats-route://{dialable(host)}:{self.port}"
 
     # --- peers
 

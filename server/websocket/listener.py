@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..connection import Listener
-from ..connection.addresses import EVERYWHERE, bracketed, reachable
+from ..connection.addresses import dialable, reachable
 from .socket_protocol import WebSocketProtocol
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class WebSocketListener(Listener):
     def url(self) -> str:
         """Where clients connect to, `ws://host:port` or `wss://host:port`."""
         host = self.options.host
-        return f"{self.scheme}://{'127.0.0.1' if host in EVERYWHERE else bracketed(host)}:{self.port}"
+        return f"{self.scheme}://{dialable(host)}:{self.port}"
 
     async def start(self) -> None:
         """Listen. Raises OSError if the address is in use, TLSConfigError if certificates cannot be used."""
