@@ -47,6 +47,7 @@ Headers = dict[str, list[str]]
 class MeasuredRequest:
     """A request that is measured.
 
+    target: where the measurement goes.
     requestor: who asked.
     share: whether the exporter may know more of the requestor than the account and the round trip time.
     header: the headers that asked for the measurement.
