@@ -299,7 +299,8 @@ class ServiceResponses(MessageEndpoint):
     def _sweep(self) -> None:
         now = self._clock.now()
         for response in [r for r in self.pending.values() if r.due <= now]:
-            self.fail(response, TIMEOUT if response.has_interest() else LOST)
+            lost = response.measured is not None and not response.has_interest()
+            self.fail(response, LOST if lost else TIMEOUT)
         self._timer = None
         if self.pending:
             due = min(r.due for r in self.pending.values())
