@@ -31,6 +31,7 @@ class AuthenticatedConnection(Protocol):
 
 # What `LoginSession.describe` returns where the token is not the client's own.
 NOT_SHOWN: Mapping[str, Any] = {"jwt": "", "issuer_key": "", "name_tag": "", "tags": []}
+EXPIRED = "Authentication Expired"  # why a connection was closed, as connz shows it
 
 
 class LoginSession(Protocol):

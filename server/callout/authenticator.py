@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from ...keys import ConnectInfo, Reason, Refusal, assigned_deadline
+from ...protocol.reserved import AUTH_CALLOUT
 from ..accounts.auth import NO_DETAILS, STANDARD, AuthResult, ClientCredentials, LoginDetails
 from ..accounts.permissions import without_publish
 from ..accounts.proxies import REQUIRED
@@ -19,7 +20,7 @@ from ..accounts.registry import GLOBAL
 from ..accounts.token_permissions import limit, permissions
 from ..accounts.users import User
 from ..clock import SECOND
-from .callouts import SUBJECT, CalloutTarget
+from .callouts import CalloutTarget
 from .request import Login
 from .session import AssignedSession
 
@@ -195,7 +196,7 @@ class CalloutAuthenticator:
             name=user.name,
             password=user.password,
             nkey=user.nkey,
-            permissions=without_publish(user.permissions, SUBJECT),
+            permissions=without_publish(user.permissions, AUTH_CALLOUT),
             connection_types=user.connection_types,
             subscriptions=user.subscriptions,
             payload=user.payload,

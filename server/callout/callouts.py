@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...keys import IdentityError, KeyPair, KeyRole, encode, seal
 from ...protocol.identifier import new_id
+from ...protocol.reserved import AUTH_CALLOUT
 from .request import request_claims, server_id
 from .response import Assigned, Expected, judge
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from ..logging import Logger
     from .request import Login
 
-SUBJECT = "$SYS.REQ.USER.AUTH"
 XKEY_HEADER = "Nats-Server-Xkey"
 MOST_WAITING = 10_000
 _INBOX = "$SYS._INBOX"
@@ -115,7 +115,7 @@ class Callouts:
         reply = f"{self._inbox(service.account)}.{new_id(self._random)}"
         self._waiting[reply] = question
         question.timer = self._clock.call_later(timeout, lambda: self._late(reply))
-        taken = service.account.publish(SUBJECT, body, reply=reply, header=header, own=True)
+        taken = service.account.publish(AUTH_CALLOUT, body, reply=reply, header=header, own=True)
         if not taken:
             self._settle(reply, Assigned(None, why=f"no auth callout service on {service.account.label}"))
 

@@ -1,28 +1,25 @@
 """ClientHandshake: the login of a client, from INFO and CONNECT to its account, and again after a reload.
 
-Promises that before the login nothing but CONNECT is read, that bcrypt runs off the loop, and that a second
-CONNECT starts over. While the account of a token is looked up, the time to log in continues to run. While a
-password is checked it does not, as in the reference (`processConnect` in client.go).
+Promises that before the login nothing but CONNECT is read, and that a second CONNECT starts over. How it
+waits for what must be looked up or checked is in connection/login_part.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.errors import PeerError
 from ...protocol.wire import encode
 from ..accounts.auth import AuthResult, ClientCredentials, LoginDetails
 from ..accounts.proxies import NOT_TRUSTED, REQUIRED, trusted_proxy
+from ..accounts.users import EXPIRED
 from ..connection.connect_info import new_nonce
-from ..connection.connection_part import ConnectionPart
+from ..connection.login_part import LoginPart
 from .connect import ConnectOptions
 
 if TYPE_CHECKING:
     from ..accounts import Account
     from ..accounts.users import User
-    from ..clock import Timer
     from .peer import ClientPeer
     from .subscriptions import Subscriptions
 
@@ -30,15 +27,14 @@ _REFUSED = "Authentication Failure"
 _REASONS = {NOT_TRUSTED: "Proxy Not Trusted", REQUIRED: "Proxy Required"}
 
 
-class ClientHandshake(ConnectionPart["ClientPeer"]):
+class ClientHandshake(LoginPart["ClientPeer"]):
     """The login of one client, as often as it sends CONNECT."""
 
-    __slots__ = ("_credentials", "_nonce", "_subscriptions", "_timer")
+    __slots__ = ("_credentials", "_nonce", "_subscriptions")
 
     def __init__(self, connection: ClientPeer, subscriptions: Subscriptions) -> None:
         super().__init__(connection)
         self._subscriptions = subscriptions
-        self._timer: Timer | None = None
         self._credentials = ClientCredentials()
         self._nonce = b""
 
@@ -62,12 +58,6 @@ class ClientHandshake(ConnectionPart["ClientPeer"]):
             connection.parser.await_connect()
             timeout = context.auth_timeout_of(connection)
             self._timer = connection.clock.call_later(timeout, self._too_late)
-
-    def stop(self) -> None:
-        """Cancel the timer."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
 
     def leave(self) -> None:
         """End the login: the connection is gone, or logs in again."""
@@ -167,42 +157,6 @@ class ClientHandshake(ConnectionPart["ClientPeer"]):
             return False
         allowed = user.connection_types
         return allowed is None or self._connection.connection_type in allowed
-
-    def _follow(self, result: AuthResult, decided: Callable[[AuthResult], None]) -> None:
-        """Call `decided` with the final result, and serve nothing before."""
-        connection = self._connection
-        if result.lookup is not None:
-            connection.pause()
-            self._look_up(result, decided)
-        elif result.check is not None:
-            connection.pause()
-            self.stop()  # the client has sent its credentials in time
-            user = result.user
-            connection.context.passwords(
-                result.check,
-                lambda passed: self._come(decided, AuthResult(user if passed else None)),
-                connection.peer[0],
-            )
-        else:
-            decided(result)
-
-    def _look_up(self, result: AuthResult, decided: Callable[[AuthResult], None]) -> None:
-        assert result.lookup is not None
-        if result.timed:
-            self.stop()
-        result.lookup(partial(self._come, decided))
-
-    def _come(self, decided: Callable[[AuthResult], None], result: AuthResult) -> None:
-        """Go on with what a look-up or a check of the password has found."""
-        connection = self._connection
-        if connection.closed_reason:
-            return
-        if result.lookup is not None:
-            self._look_up(result, decided)
-            return
-        decided(result)
-        connection.context.flusher.flush()
-        connection.resume()
 
     def _decided(self, result: AuthResult) -> None:
         self.stop()
@@ -309,7 +263,7 @@ class ClientHandshake(ConnectionPart["ClientPeer"]):
     def _renew(self, user: User | None) -> None:
         connection = self._connection
         if user is None or not self._may_connect(user):
-            connection.fail("Authorization Violation", "Authentication Expired")
+            connection.fail("Authorization Violation", EXPIRED)
             return
         if user.account is not connection.account and not self._enter(user.account):
             return

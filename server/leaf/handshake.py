@@ -9,7 +9,6 @@ on is closed in time.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -20,6 +19,7 @@ from ..accounts.proxies import NOT_TRUSTED, trusted_proxy
 from ..clock import SECOND
 from ..connection.connect_info import new_nonce
 from ..connection.connection_part import ConnectionPart
+from ..connection.login_part import LoginPart
 from .connect import HubInfo, LeafConnect
 from .credentials import LeafCredentialsError
 from .permissions import AllowDeny, user_lists
@@ -59,7 +59,7 @@ class LeafHandshake(Protocol):
         """Return what the peer sent about itself at login, as client info shows it."""
 
 
-class AcceptedHandshake(ConnectionPart["LeafPeer"]):
+class AcceptedHandshake(LoginPart["LeafPeer"]):
     """The handshake of the acceptor.
 
     user: the user that the leaf logged in as; None before.
@@ -68,7 +68,6 @@ class AcceptedHandshake(ConnectionPart["LeafPeer"]):
     def __init__(self, connection: LeafPeer, advertiser: InterestAdvertiser) -> None:
         super().__init__(connection)
         self._advertiser = advertiser
-        self._timer: Timer | None = None
         self._nonce = b""
         self._credentials = ClientCredentials()
         self._name = self._version = self._proxy_signature = ""
@@ -83,12 +82,6 @@ class AcceptedHandshake(ConnectionPart["LeafPeer"]):
         self.send_info()
         connection.parser.await_connect()
         self._timer = connection.clock.call_later(context.auth_timeout, self._too_late)
-
-    def stop(self) -> None:
-        """Cancel the timer."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
 
     def leave(self) -> None:
         """End the login: the connection is gone."""
@@ -151,41 +144,7 @@ class AcceptedHandshake(ConnectionPart["LeafPeer"]):
         self._credentials = given.credentials
         self._name, self._version = given.name, given.version
         self._proxy_signature = given.proxy_sig
-        result = self._authenticate()
-
-        decided = partial(self._decided, given)
-        if result.lookup is not None:
-            connection.pause()
-            self._look_up(result, decided)
-        elif result.check is not None:
-            connection.pause()
-            self.stop()  # the leaf has sent its credentials in time
-            user = result.user
-            connection.context.passwords(
-                result.check,
-                lambda passed: self._come(decided, AuthResult(user if passed else None)),
-                connection.peer[0],
-            )
-        else:
-            decided(result)
-
-    def _look_up(self, result: AuthResult, decided: Callable[[AuthResult], None]) -> None:
-        assert result.lookup is not None
-        if result.timed:
-            self.stop()
-        result.lookup(partial(self._come, decided))
-
-    def _come(self, decided: Callable[[AuthResult], None], result: AuthResult) -> None:
-        """Go on with what a look-up or a check of the password has found."""
-        connection = self._connection
-        if connection.closed_reason:
-            return
-        if result.lookup is not None:
-            self._look_up(result, decided)
-            return
-        decided(result)
-        connection.context.flusher.flush()
-        connection.resume()
+        self._follow(self._authenticate(), partial(self._decided, given))
 
     def _authenticate(self) -> AuthResult:
         connection = self._connection

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from ..accounts.users import EXPIRED
 from ..connection import ConnectionContext, Listener, SocketProtocol
-from ..connection.addresses import EVERYWHERE, reachable
+from ..connection.addresses import dialable, reachable
 from .authentication import LeafAuthenticator
 from .connection import LeafConnection
 from .domains import default_mappings
@@ -138,7 +139,7 @@ class Leafs(LeafContext):
             if account is None or self.registry.get(account.name) is not account:
                 connection.close("Missing Account")
             elif not connection.handshake.still_welcome():
-                connection.fail("Authorization Violation", "Authentication Expired")
+                connection.fail("Authorization Violation", EXPIRED)
             else:
                 self.map_local_domain(account)
                 connection.advertiser.sync()
@@ -163,7 +164,7 @@ class Leafs(LeafContext):
         if not self.port:
             return ""
         host = self.options.leafnodes.host
-        return f"nats-leaf://{'127.0.0.1' if host in EVERYWHERE else host}:{self.port}"
+        return f"nats-leaf://{dialable(host)}:{self.port}"
 
     def set_jetstream(self, *, jetstream: bool) -> None:
         """Take note that JetStream was switched on or off here.

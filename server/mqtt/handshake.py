@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..accounts.users import EXPIRED
 from ..client.connect import ConnectOptions
 from ..client.handshake import ClientHandshake
 
@@ -42,6 +43,6 @@ class MQTTHandshake(ClientHandshake):
         """Go on after a reload. A session is kept in its account: in another one, the client starts over."""
         connection = self._connection
         if user is not None and user.account is not connection.account:
-            connection.fail("Authorization Violation", "Authentication Expired")
+            connection.fail("Authorization Violation", EXPIRED)
             return
         super()._renew(user)

@@ -19,6 +19,7 @@ from ...keys import KeyRole, Reason, Refusal, is_public
 from ...keys.chain import authorize_account
 from ..accounts import Account, AccountToken
 from ..accounts.enforce_limits import close_excess
+from ..accounts.users import EXPIRED
 from ..clock import SECOND
 from ..logging import Logger, NullLogger
 from ..slices import SerialQueue, Steps, TurnScheduler, paced
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 EXPIRED_ERROR = "Account Authentication Expired"
-EXPIRED_REASON = "Authentication Expired"
 
 
 class TokenFetcher(Protocol):
@@ -171,7 +171,7 @@ class OperatorAccounts:
         self._log.info(f"Account {account.label} {'was deleted' if deleted else 'has expired'}")
         yield from self._import_resolver.changed(account)
         for connection in [*account.connections, *account.leafs]:
-            connection.fail(EXPIRED_ERROR, EXPIRED_REASON)
+            connection.fail(EXPIRED_ERROR, EXPIRED)
             yield
         yield from self._notifying(account)
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...keys import Reason, Refusal, account_status
+from ...protocol.reserved import AUTH_CALLOUT
 from ..accounts.permissions import without_publish
+from ..accounts.timed_session import TimedSession
 from ..accounts.token_permissions import limit, permissions
-from ..accounts.users import NOT_SHOWN, User
+from ..accounts.users import EXPIRED, NOT_SHOWN, User
 from ..slices import Steps
 from .translate.account_spec import callout
 
@@ -19,11 +21,9 @@ if TYPE_CHECKING:
     from ...keys import Admission
     from ..accounts import Account
     from ..accounts.users import AuthenticatedConnection
-    from ..clock import Clock, Timer
+    from ..clock import Clock
     from .accounts import OperatorAccounts
 
-CALLOUT = "$SYS.REQ.USER.AUTH"
-EXPIRED = "Authentication Expired"
 REVOKED = "Credentials Revoked"
 VIOLATION = "Authentication Failure"
 
@@ -62,30 +62,27 @@ class TokenSessions:
             yield
 
 
-class TokenSession:
-    """One login; see accounts.users.Session.
+class TokenSession(TimedSession):
+    """One login; see accounts.users.LoginSession.
 
     account: the account's public key.
-    expires: when the session ends, in ns; 0 for never.
     """
 
     def __init__(self, sessions: TokenSessions, token: str, granted: Admission, assigned: str | None) -> None:
+        super().__init__(granted.deadline, sessions.clock)
         self._sessions = sessions
         self._token = token
         self._assigned = assigned
         self._claims = granted.user
         self._scope = granted.account.scope(granted.user.iss)
         self._signing_key = granted.signing_key
-        self._holder: AuthenticatedConnection | None = None
-        self._timer: Timer | None = None
         self.account = granted.account.sub
-        self.expires = granted.deadline
 
     def user(self, account: Account, granted: Admission) -> User:
         """Return the user with the rights granted now."""
         allowed = permissions(granted.permissions)
         if callout(granted.account):
-            allowed = without_publish(allowed, CALLOUT)  # only the server asks the service
+            allowed = without_publish(allowed, AUTH_CALLOUT)  # only the server asks the service
         return User(
             account,
             name=self._assigned or "",
@@ -98,27 +95,16 @@ class TokenSession:
 
     def begin(self, holder: AuthenticatedConnection) -> None:
         """Begin the session. It lasts until the token expires or the permitted hours end."""
-        self._holder = holder
+        super().begin(holder)
         self._sessions.add(self)
-        if self.expires:
-            clock = self._sessions.clock
-            self._timer = clock.call_later(max(0, self.expires - clock.now()), self._expired)
 
     def end(self) -> None:
-        """End the session; see accounts.users.Session."""
-        self._holder = None
+        """End the session; see accounts.users.LoginSession."""
+        super().end()
         self._sessions.remove(self)
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _expired(self) -> None:
-        self._timer = None
-        if self._holder is not None:
-            self._holder.fail(Reason.USER_EXPIRED.live_error, EXPIRED)
 
     def recheck(self) -> None:
-        """Authorize the session again; see accounts.users.Session.
+        """Authorize the session again; see accounts.users.LoginSession.
 
         If the account has expired, nothing is done: all of its connections are closed anyway.
         """
@@ -126,7 +112,7 @@ class TokenSession:
         account, claims = accounts.account(self.account), accounts.claims(self.account)
         if holder is None or account is None or claims is None:
             return
-        granted = account_status(self._claims, claims, accounts.trust, self._sessions.clock.now())
+        granted = account_status(self._claims, claims, accounts.trust, self._clock.now())
         if isinstance(granted, Refusal):
             self._refused(holder, granted)
         elif claims.scope(self._claims.iss) != self._scope:
@@ -146,7 +132,7 @@ class TokenSession:
                 holder.close(VIOLATION)
 
     def describe(self) -> dict[str, Any]:
-        """Return what monitoring shows of the login; see accounts.users.Session.
+        """Return what monitoring shows of the login; see accounts.users.LoginSession.
 
         Of a user that a service assigned the token is not shown.
         """

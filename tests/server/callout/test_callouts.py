@@ -6,10 +6,11 @@ import pytest
 from lib.callout_service import assigned, response
 from lib.fake_wire import ClientsFixture
 from pyjs.keys import AuthorizationRequestClaims, KeyPair, KeyRole, decode
+from pyjs.protocol.reserved import AUTH_CALLOUT
 from pyjs.server.accounts.auth import ClientCredentials
 from pyjs.server.accounts.subscription import Message
 from pyjs.server.callout import callouts
-from pyjs.server.callout.callouts import SUBJECT, Callouts, CalloutTarget
+from pyjs.server.callout.callouts import Callouts, CalloutTarget
 from pyjs.server.callout.request import Login
 from pyjs.server.callout.response import Assigned
 
@@ -30,7 +31,7 @@ class Scene:
         self.results: list[Assigned] = []
 
     def listen(self) -> None:
-        self.account.subscribe(SUBJECT, self.questions.append)
+        self.account.subscribe(AUTH_CALLOUT, self.questions.append)
 
     def ask(self, **given: str) -> None:
         target = CalloutTarget(self.account, ISSUER.public_key)
