@@ -302,7 +302,7 @@ def test_a_payload_from_a_file(cli: Cli, unique: str, tmp_path: Path) -> None:
         (2, ("pub", "a", "--duration=-2s", "--throughput", "5"), "--duration cannot be negative"),
         (2, ("pub", "a", "--duration", "1ms", "--throughput", "5"), "no message"),
         (2, ("pub", "a", "--clients", "0"), "--clients"),
-        (2, ("pub", "a", "--payload", "missing"), "missing"),
+        (3, ("pub", "a", "--payload", "missing"), "missing"),
         (4, ("pub", "a", "--size", "2MB"), "larger than the server accepts"),
         (
             3,

@@ -72,7 +72,7 @@ def test_faults_of_a_file(cli: Cli, tmp_path: Path, change: dict[str, object], s
         (2, ("ls", "("), "not a regular expression"),
         (2, ("ls", "a", "size"), "size"),
         (2, ("validate",), "errors file is required"),
-        (2, ("validate", "missing"), "missing"),
+        (3, ("validate", "missing"), "missing"),
         (1, ("validate", "text"), "text is not JSON"),
         (1, ("validate", "object"), "object is not a list of errors"),
         (1, ("validate", "types"), "code is not a number, help is not a text"),
