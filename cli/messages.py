@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ..client import ClientError, NoResponders, TimedOut
+from ..client import ClientError, NoResponders, NotPermitted, TimedOut
 from ..protocol import headers as header_block
 from ..protocol.timestamp import TimestampError, parse_rfc3339
 from .blocking import ask
@@ -161,6 +161,8 @@ async def asked(
             f"no answer on {subject} within {connection.timeout:g}s; --timeout waits longer",
             "whether the request was carried out is unknown" if nobody else "",
         ) from None
+    except NotPermitted as error:
+        raise RefusedError(str(error)) from None
     except ClientError as error:
         raise CliError(str(error)) from None
     if connection.js.trace:
