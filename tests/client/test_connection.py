@@ -42,7 +42,9 @@ def server(serve: Callable[[str], ServerProcess]) -> ServerProcess:
 
 @pytest.fixture
 def connection(server: ServerProcess) -> Iterator[BlockingConnection]:
-    with BlockingConnection.open(ConnectionOptions((server.url,), user="all", password="all")) as opened:
+    with BlockingConnection.open(
+        ConnectionOptions((server.url,), user="all", password="all", timeout=60)
+    ) as opened:
         yield opened
 
 
