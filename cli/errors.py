@@ -10,9 +10,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from ..client import ClientError
 
 PROGRAM = "pyjs"
 INTERRUPT = "interrupt"
@@ -172,8 +175,10 @@ def say_usage(error: click.UsageError) -> None:
 
 
 def tell(text: str) -> None:
-    """Write to stderr, on a terminal in lines broken at blanks; a seed or token that was given in a wrong
-    place is not repeated."""
+    """Write to stderr, on a terminal in lines broken at blanks.
+
+    A seed or token that was given in a wrong place is not repeated.
+    """
     from ..keys.errors import without_secrets
 
     text = without_secrets(text)
@@ -209,6 +214,16 @@ def run(action: Callable[[], Any]) -> int:
     return result if isinstance(result, int) and not isinstance(result, bool) else ExitCode.OK
 
 
+def of_client(error: ClientError) -> CliError:
+    """Return an error of the client in its words, with the exit code of what happened."""
+    from ..client import errors
+
+    if isinstance(error, errors.NotPermitted):
+        return RefusedError(str(error))
+    lost = errors.TimedOut, errors.NoResponders, errors.ConnectionLost
+    return (UnavailableError if isinstance(error, lost) else CliError)(str(error))
+
+
 def _ended(error: CliError) -> ExitCode:
     say(error)
     return error.exit_code
@@ -229,8 +244,7 @@ def _known(error: Exception) -> CliError:
     from ..client import errors as client_errors
 
     if isinstance(error, client_errors.ClientError):
-        lost = client_errors.TimedOut, client_errors.NoResponders, client_errors.ConnectionLost
-        return (UnavailableError if isinstance(error, lost) else CliError)(str(error))
+        return of_client(error)
     # the reports of nats-py about a subject, a lost connection or a server, recognised without importing it
     client = sys.modules.get("nats.errors")
     if client is not None and isinstance(error, client.Error):

@@ -11,9 +11,17 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-from ..client import ClientError, NoResponders, NotPermitted, TimedOut
+from ..client import ClientError, NoResponders, TimedOut
 from .blocking import ask
-from .errors import CliError, NotFoundError, RefusedError, RemoteError, UnavailableError, close_matches
+from .errors import (
+    CliError,
+    NotFoundError,
+    RefusedError,
+    RemoteError,
+    UnavailableError,
+    close_matches,
+    of_client,
+)
 from .proposal import in_hint
 from .render import log
 
@@ -99,10 +107,8 @@ class JsApi:
                 "nats: timeout",
                 f"no answer on {subject} within {timeout:g}s; --timeout waits longer",
             ) from None
-        except NotPermitted as error:
-            raise RefusedError(str(error)) from None
         except ClientError as error:
-            raise CliError(str(error)) from None
+            raise of_client(error) from None
         data: bytes = answer.data
         return data
 

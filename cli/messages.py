@@ -12,12 +12,12 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ..client import ClientError, NoResponders, NotPermitted, TimedOut
+from ..client import ClientError, NoResponders, TimedOut
 from ..protocol import headers as header_block
 from ..protocol.timestamp import TimestampError, parse_rfc3339
 from .blocking import ask
 from .connection import NatsConnection
-from .errors import CliError, RefusedError, RemoteError, UnavailableError
+from .errors import CliError, RefusedError, RemoteError, UnavailableError, of_client
 from .render import log
 
 NO_MESSAGE = 10037
@@ -161,10 +161,8 @@ async def asked(
             f"no answer on {subject} within {connection.timeout:g}s; --timeout waits longer",
             "whether the request was carried out is unknown" if nobody else "",
         ) from None
-    except NotPermitted as error:
-        raise RefusedError(str(error)) from None
     except ClientError as error:
-        raise CliError(str(error)) from None
+        raise of_client(error) from None
     if connection.js.trace:
         log(f"<<< {subject}\n{answer.data.decode(errors='replace')}\n")
     return answer

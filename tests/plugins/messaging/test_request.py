@@ -63,6 +63,7 @@ authorization { users: [
     [
         ("eve", ("request", "secret.x", "q"), 'Publish to "secret.x"'),
         ("eve", ("request", "secret.x", "q", "--replies", "0"), 'Publish to "secret.x"'),
+        ("eve", ("pub", "secret.x", "q", "--jetstream"), 'Publish to "secret.x"'),
         ("eve", ("stream", "ls"), 'Publish to "$JS.API.STREAM.LIST"'),
         ("mute", ("request", "free.x", "q"), 'Subscription to "_INBOX.'),
     ],
