@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from typing import Any
 
 import bcrypt
 import nkeys
 import pytest
 from lib.fake_wire import ClientsFixture, FakeClient
-from pyjs.server.accounts.auth import Authenticator, ClientCredentials, verify
+from pyjs.server.accounts.auth import Authenticator, AuthResult, ClientCredentials, verify
 from pyjs.server.config.options import (
     AccountLimitOptions,
     AccountOptions,
@@ -87,6 +88,24 @@ def test_bcrypt_is_checked_off_the_loop_and_in_order() -> None:
     place.work()
     assert client.read() == b"MSG a 1 1\r\nx\r\nPONG\r\n"
     assert not client.wire.paused
+
+
+@pytest.mark.parametrize(("right", "said"), [(True, b"PONG\r\n"), (False, REFUSED)])
+def test_the_password_of_a_user_who_was_looked_up_is_checked(right: bool, said: bytes) -> None:
+    place = fixture(user="u", password="p")
+    found = place.clients.authenticator.authenticate(ClientCredentials("u", "p"), b"")
+    held: list[Callable[[AuthResult], None]] = []
+
+    class LookingUp(Authenticator):
+        def authenticate(self, *_given: Any, **_more: Any) -> AuthResult:
+            return AuthResult(None, lookup=held.append)
+
+    place.clients.authenticator = LookingUp(place.options, place.registry)
+    client = place.connected(user="u", protocol=0)
+    held.pop()(found._replace(check=lambda: right))
+    assert client.says("PING\r\n") == b""
+    place.work()
+    assert client.read() == said
 
 
 def test_what_a_refused_client_still_sends_is_read_so_that_it_gets_the_error() -> None:
