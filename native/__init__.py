@@ -4,11 +4,12 @@ Each function here exists twice. The plain one, in this folder, is the specifica
 `_native.pyx` does the same with the same arguments, on any bytes. `tests/native` compares them.
 
 Promises: the functions take batches, know neither the event loop nor the disk, keep nothing between two
-calls, and never raise on what a peer has sent. They take and return built-in types, with three exceptions:
+calls, and never raise on what a peer has sent. They take and return built-in types, with these exceptions:
 `deliver_publishes` also reads plans, and appends to the outbound queues of their targets; `add_sequences`
 appends to the sequences of a store; `frame_replies` and `frame_answers` read subscriptions, the latter queues
 too. `decode_message` and `decode_messages` make tuples of a class that they are given, and `head_answers`
-calls what it is given to write a time.
+calls what it is given to write a time. What they read and write of subscriptions, queues and plans stands in
+base classes (`fields`), whose compiled twins are structures of C.
 
 COMPILED: whether the compiled twins are in use. `PYJS_PURE=1` in the environment forces the plain ones.
 FORM: the same as a word, "compiled" or "pure".
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING
 from .acks import scan_acks
 from .copies import take_copies
 from .deliveries import deliver_publishes
+from .fields import PlanFields, QueueFields, SubscriptionFields
 from .framing import frame_deliveries
 from .gets import head_answers, read_gets
 from .ingest import take_publishes
@@ -36,6 +38,9 @@ from .sequences import add_sequences
 __all__ = [
     "COMPILED",
     "FORM",
+    "PlanFields",
+    "QueueFields",
+    "SubscriptionFields",
     "add_sequences",
     "decode_message",
     "decode_messages",
@@ -61,6 +66,9 @@ COMPILED = False
 if not TYPE_CHECKING and os.environ.get("PYJS_PURE", "") in {"", "0"}:
     try:
         from ._native import (
+            PlanFields,
+            QueueFields,
+            SubscriptionFields,
             add_sequences,
             decode_message,
             decode_messages,

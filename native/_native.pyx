@@ -25,6 +25,25 @@ cdef extern from "Python.h":
     void* PyUnicode_1BYTE_DATA(object text)
     object PyType_GenericAlloc(type kind, Py_ssize_t size)
 
+
+cdef class SubscriptionFields:
+    cdef public int64_t delivered
+
+
+cdef class QueueFields:
+    cdef public bint flush_pending, headers
+    cdef public list out
+    cdef public int64_t out_bytes
+
+
+cdef class PlanFields:
+    cdef public bint headers, silent, simple, special
+    cdef public Py_ssize_t wide
+    cdef public object batch_subscription, draw
+    cdef public tuple callbacks, choices, targets, targets_for
+    cdef public dict shares
+
+
 cdef object _EMPTY = b""
 cdef object _ZERO = 0
 cdef object _PUB = 1
@@ -410,6 +429,21 @@ cdef bytes _lead(const char* subject, Py_ssize_t size, bytes sid, bint headed):
     return made
 
 
+cdef bint _holds(const char* text, Py_ssize_t size, const char* wanted, Py_ssize_t wanted_size) noexcept nogil:
+    """Whether these bytes are part of a text."""
+    cdef const char* end = text + size - wanted_size
+    if not wanted_size:
+        return True
+    while text <= end:
+        text = <const char*> memchr(text, wanted[0], end - text + 1)
+        if text == NULL:
+            return False
+        if memcmp(text, wanted, wanted_size) == 0:
+            return True
+        text += 1
+    return False
+
+
 cdef enum:
     _MOST_GROUPS = 8
 
@@ -531,37 +565,48 @@ cdef list _shares(dict shares, object draw, const char* groups, Py_ssize_t size)
     return chosen
 
 
-cdef object _queue(tuple target, bytes tail, _Publish* one, const char* reply, list pending_flush):
-    """Queue one message for one target."""
-    cdef object subscription = target[0], queue = target[1], append = target[2]
-    cdef bytes lead = target[4] if one.header_size else target[3], groups = target[5], rest = tail
-    cdef Py_ssize_t size
-    cdef char* at
+cdef int _append(
+    SubscriptionFields subscription, QueueFields queue, bytes lead, bytes tail, Py_ssize_t size, list pending_flush
+) except -1:
+    """Queue one message of `size` bytes, in two slices."""
     subscription.delivered += 1
-    if PyBytes_GET_SIZE(groups):
-        size = PyBytes_GET_SIZE(lead) + 2 + (one.reply_size + 1 if one.reply_size else 0) + PyBytes_GET_SIZE(groups)
-        rest = PyBytes_FromStringAndSize(NULL, size)
-        at = _add(PyBytes_AS_STRING(rest), PyBytes_AS_STRING(lead), PyBytes_GET_SIZE(lead))
-        if one.reply_size:
-            at = _add(at, b"+ ", 2)
-            at = _add(at, reply, one.reply_size)
-            at = _add(at, b" ", 1)
-        else:
-            at = _add(at, b"| ", 2)
-        _add(at, PyBytes_AS_STRING(groups), PyBytes_GET_SIZE(groups))
-        append(rest)
-        if one.reply_size:
-            size = PyBytes_GET_SIZE(tail) - one.reply_size - 1
-            append(PyBytes_FromStringAndSize(PyBytes_AS_STRING(tail) + one.reply_size + 1, size))
-        else:
-            append(tail)
-    else:
-        append(lead)
-        append(tail)
-    queue.out_bytes += one.size
+    queue.out.append(lead)
+    queue.out.append(tail)
+    queue.out_bytes += size
     if not queue.flush_pending:
         queue.flush_pending = True
         pending_flush.append(queue)
+    return 0
+
+
+cdef bytes _naming(bytes lead, const char* reply, Py_ssize_t reply_size, bytes groups):
+    """Return what precedes the sizes of a message to a server that must serve these queue groups."""
+    cdef bytes made = PyBytes_FromStringAndSize(
+        NULL, PyBytes_GET_SIZE(lead) + 2 + (reply_size + 1 if reply_size else 0) + PyBytes_GET_SIZE(groups)
+    )
+    cdef char* at = _add(PyBytes_AS_STRING(made), PyBytes_AS_STRING(lead), PyBytes_GET_SIZE(lead))
+    if reply_size:
+        at = _add(at, b"+ ", 2)
+        at = _add(at, reply, reply_size)
+        at = _add(at, b" ", 1)
+    else:
+        at = _add(at, b"| ", 2)
+    _add(at, PyBytes_AS_STRING(groups), PyBytes_GET_SIZE(groups))
+    return made
+
+
+cdef int _queue(tuple target, bytes tail, _Publish* one, const char* reply, list pending_flush) except -1:
+    """Queue one message for one target."""
+    cdef bytes lead = target[4] if one.header_size else target[3], groups = target[5], rest = tail
+    cdef Py_ssize_t named
+    if PyBytes_GET_SIZE(groups):
+        lead = _naming(lead, reply, one.reply_size, groups)
+        if one.reply_size:
+            named = one.reply_size + 1
+            rest = PyBytes_FromStringAndSize(PyBytes_AS_STRING(tail) + named, PyBytes_GET_SIZE(tail) - named)
+    return _append(
+        <SubscriptionFields?> target[0], <QueueFields?> target[1], lead, rest, one.size, pending_flush
+    )
 
 
 cdef tuple _chosen(tuple choice, object draw):
@@ -602,7 +647,8 @@ def deliver_publishes(
     cdef object ends = lookups[5], literal = lookups[6]
     cdef dict routes = lookups[7]
     cdef tuple allow = None if rules is None else rules[0], deny = () if rules is None else rules[1]
-    cdef object plan, receiver = None
+    cdef object receiver = None
+    cdef PlanFields plan
     cdef PyObject* known
     cdef tuple targets, target, found, choice
     cdef list chosen
@@ -631,8 +677,11 @@ def deliver_publishes(
             tail = _with_reply(reply, one.reply_size, base + one.tail, one.stop - one.tail)
         else:
             tail = PyBytes_FromStringAndSize(base + one.tail, one.stop - one.tail)
-        if one.header_size and (
-            tail.find(traced, 0, PyBytes_GET_SIZE(tail) - 2 - one.size + one.header_size) >= 0
+        if one.header_size and _holds(
+            PyBytes_AS_STRING(tail),
+            PyBytes_GET_SIZE(tail) - 2 - one.size + one.header_size,
+            PyBytes_AS_STRING(traced),
+            PyBytes_GET_SIZE(traced),
         ):
             break
         known = PyDict_GetItem(plans, subject)
@@ -647,12 +696,14 @@ def deliver_publishes(
             if found is None:
                 break
             lead = _lead(base + one.subject, one.subject_size, found[0].sid, one.header_size > 0)
-            _queue((found[0], found[1], found[1].out.append, lead, lead, _EMPTY), tail, &one, reply, pending_flush)
+            _append(
+                <SubscriptionFields?> found[0], <QueueFields?> found[1], lead, tail, one.size, pending_flush
+            )
             count += 1
             total += one.size
             pos = one.stop
             continue
-        plan = <object> known
+        plan = <PlanFields?> <object> known
         if one.header_size and not plan.headers:
             break
         targets = plan.targets_for[kind]

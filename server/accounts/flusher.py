@@ -12,6 +12,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ...native import QueueFields
+
 if TYPE_CHECKING:
     from ..clock import Clock
 
@@ -24,7 +26,7 @@ EARLY_FLUSH = (
 )  # bytes gathered for one destination that are written without waiting for the batch's end
 
 
-class OutboundQueue:
+class OutboundQueue(QueueFields):
     """What is to be written to one destination, in order. A subclass defines `flush` and `when_writable`.
 
     headers: whether the destination accepts headers.
@@ -36,7 +38,7 @@ class OutboundQueue:
 
     def __init__(self, flusher: Flusher) -> None:
         self.headers = False
-        self.out: list[bytes] = []
+        self.out = []
         self.flush_pending = False
         self.out_bytes = 0
         self.out_msgs = 0

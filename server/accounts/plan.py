@@ -13,6 +13,7 @@ from itertools import accumulate, product
 from math import prod
 from typing import TYPE_CHECKING
 
+from ...native import PlanFields
 from ...protocol.reserved import ACK, GATEWAY_REPLY
 from .subscription import ConnectionKind, MessageEndpoint, Subscription
 
@@ -111,7 +112,7 @@ RESERVED = (GATEWAY_REPLY.encode(), b"$GR.", b"$NRG.")
 _REQUESTS = (b"$JS.API.", ACK.encode(), b"$JS.FC.", b"$SYS.REQ.", b"$SYS.DEBUG.")
 
 
-class Plan:
+class Plan(PlanFields):
     """Who receives one literal subject.
 
     subject, text: the subject, as bytes and as str.
@@ -141,29 +142,15 @@ class Plan:
     special   there is more to do after the targets are served: `wide`, `callbacks` or `silent` is set
     """
 
-    __slots__ = (
-        "batch_subscription",
-        "callbacks",
-        "choices",
-        "direct",
-        "draw",
-        "groups",
-        "headers",
-        "leafs",
-        "mapping",
-        "plain",
-        "remotes",
-        "request",
-        "shares",
-        "silent",
-        "simple",
-        "special",
-        "subject",
-        "targets",
-        "targets_for",
-        "text",
-        "wide",
-    )
+    __slots__ = ("direct", "groups", "leafs", "mapping", "plain", "remotes", "request", "subject", "text")
+
+    batch_subscription: Subscription | None
+    callbacks: tuple[Subscription, ...]
+    choices: tuple[Choice, ...]
+    draw: Draw
+    shares: dict[bytes, Targets]
+    targets: Targets
+    targets_for: TargetsFor
 
     def __init__(
         self, subject: bytes, text: str, sublist: Sublist, mapping: Mapping | None, draw: Draw
@@ -177,11 +164,11 @@ class Plan:
         self.plain: tuple[Subscription, ...] = ()
         self.remotes: tuple[Subscription, ...] = ()
         self.groups: tuple[QueueGroup, ...] = ()
-        self.targets: tuple[Target, ...] = ()
-        self.choices: tuple[Choice, ...] = ()
-        self.shares: dict[bytes, Targets] = {}
-        self.callbacks: tuple[Subscription, ...] = ()
-        self.batch_subscription: Subscription | None = None
+        self.targets = ()
+        self.choices = ()
+        self.shares = {}
+        self.callbacks = ()
+        self.batch_subscription = None
         self.direct = False
         self.headers = True
         self.leafs = False

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
+from ...native import SubscriptionFields
 from ...protocol.lazy_dataclass import dataclass
 from ...protocol.wire.encode import tail as tail_of
 from .server_trace import CLIENT, TracePoint
@@ -157,7 +158,7 @@ class SubscriptionOwner:
         raise NotImplementedError
 
 
-class Subscription:
+class Subscription(SubscriptionFields):
     """One interest of one endpoint in one account. It is compared by identity, not by its fields.
 
     subject: may have wildcards.
@@ -177,7 +178,6 @@ class Subscription:
         "batch_callback",
         "callback",
         "closed",
-        "delivered",
         "kind",
         "max",
         "origin",

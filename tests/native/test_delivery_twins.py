@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,36 +15,38 @@ from pyjs.native import deliveries
 _native = pytest.importorskip("pyjs.native._native", reason="there was no compiler")
 
 
-class Receiver:
-    """A subscription and its queue, and what was queued."""
+class Subscriber(_native.SubscriptionFields):  # type: ignore[misc, name-defined]
+    """A subscription, and how often it was delivered to."""
 
     def __init__(self, number: int) -> None:
-        self.delivered = self.out_bytes = 0
+        self.delivered = 0
         self.sid = b"%d" % number
+
+
+class Receiver(_native.QueueFields):  # type: ignore[misc, name-defined]
+    """A queue with its subscription, and what was queued."""
+
+    def __init__(self, number: int) -> None:
+        self.subscription = Subscriber(number)
+        self.out_bytes = 0
         self.headers = number == 0
         self.flush_pending = False
         self.out: list[bytes] = []
 
     @property
     def seen(self) -> tuple[int, int, bool, list[bytes]]:
-        return self.delivered, self.out_bytes, self.flush_pending, self.out
+        return self.subscription.delivered, self.out_bytes, self.flush_pending, self.out
 
 
-class FakePlan(NamedTuple):
+class FakePlan(_native.PlanFields):  # type: ignore[misc, name-defined]
     """What `deliver_publishes` reads of a plan."""
 
-    targets_for: tuple[tuple[Any, ...] | None, tuple[Any, ...] | None]
-    headers: bool
-    special: bool
-    silent: bool
-    simple: bool
-    batch_subscription: str | None
-    targets: tuple[Any, ...] = ()
-    choices: tuple[tuple[tuple[tuple[Any, ...], ...], tuple[int, ...] | None], ...] = ()
-    shares: dict[bytes, tuple[Any, ...]] = {}  # noqa: RUF012
-    callbacks: tuple[str, ...] = ()
-    wide: int = 0
-    draw: Any = None
+    def __init__(self, targets_for: tuple[Any, ...], **fields: Any) -> None:
+        nothing: dict[str, Any] = {"batch_subscription": None, "draw": None, "shares": {}, "wide": 0}
+        nobody = {"targets": (), "choices": (), "callbacks": ()}
+        flags = {"headers": True, "simple": True, "special": False, "silent": False}
+        for name, value in ({"targets_for": targets_for} | nothing | nobody | flags | fields).items():
+            setattr(self, name, value)
 
     def pick(self) -> list[Any]:
         """As `Plan.pick` does."""
@@ -76,18 +78,18 @@ def plan_of(drawn: Drawn, receivers: list[Receiver], draws: Iterator[float]) -> 
     """The first number says what kind of plan it is: see BATCH_SUBSCRIPTIONS, and the conditions below."""
     _, numbers, headers, special, silent = drawn
     targets = tuple(
-        (receivers[n % 3], receivers[n % 3], receivers[n % 3].out.append, b"M%d " % n, b"H%d " % n, GROUPS[n])
-        for n in numbers
+        (one.subscription, one, one.out.append, b"M%d " % n, b"H%d " % n, GROUPS[n])
+        for n, one in ((n, receivers[n % 3]) for n in numbers)
     )
     first = numbers[0] if numbers else None
     batch = BATCH_SUBSCRIPTIONS.get(first) if first else None
     return FakePlan(
-        (None if batch or first in {6, 9} else targets, targets if special else None),
-        headers,
-        special,
-        silent,
-        not (batch and silent) and first != 9,
-        batch,
+        targets_for=(None if batch or first in {6, 9} else targets, targets if special else None),
+        headers=headers,
+        special=special,
+        silent=silent,
+        simple=not (batch and silent) and first != 9,
+        batch_subscription=batch,
         targets=targets[1:2],
         choices=choices_of(targets) if first == 6 else (),
         shares={b"a": targets, b"b": targets[:1], b"+": targets[1:], b"none": ()},
@@ -107,9 +109,9 @@ def deliver(
     receivers = [Receiver(number) for number in range(3)]
     draws = iter([0.9, 0.1, 0.5] * 100)
     plans = {one[0]: plan_of(one, receivers, draws) for one in drawn}
-    inboxes = {b"i": (receivers[0], receivers[0]), b"j": None}
+    inboxes = {b"i": (receivers[0].subscription, receivers[0]), b"j": None}
     if others:
-        inboxes[b""] = (receivers[1], receivers[1])
+        inboxes[b""] = (receivers[1].subscription, receivers[1])
     seen = {hash(b"i.seen")}
     flush: list[Receiver] = []
     run: list[Any] = []
@@ -310,7 +312,7 @@ def test_a_run_is_for_one_receiver(function: Any) -> None:
 def test_subjects_share_a_plan_by_the_token_after_the_prefix(
     function: Any, subject: bytes, expected: int
 ) -> None:
-    plan = FakePlan((None, None), True, False, False, True, "one")
+    plan = FakePlan((None, None), batch_subscription="one")
     shared = {b"one": plan, b"": plan, b"none": None}
     run: list[Any] = []
     data = b"PUB %b r 3\r\none\r\n" % subject
@@ -347,7 +349,7 @@ def test_subjects_share_a_plan_by_the_token_after_the_prefix(
     ],
 )
 def test_subjects_share_a_plan_by_their_first_tokens(function: Any, subject: bytes, expected: int) -> None:
-    plan = FakePlan((None, None), True, False, False, True, "one")
+    plan = FakePlan((None, None), batch_subscription="one")
     routes = {b"o.": plan, b"p..": None, b"p.q.": plan, b"p.r.": None, b"t" * 128 + b".": plan}
     routes |= {b"u" * 129 + b".": plan, b"v" + b"." * 15: plan, b"v" + b"." * 16: plan, b".": plan}
     run: list[Any] = []
@@ -379,8 +381,8 @@ def test_a_server_names_the_groups_that_are_served(
     function: Any, arguments: bytes, queued: list[bytes]
 ) -> None:
     receiver = Receiver(0)
-    target = receiver, receiver, receiver.out.append, b"M0 ", b"H0 ", b""
-    plan = FakePlan(((), (target,)), True, False, False, True, None, shares={b"g": (target,)})
+    target = receiver.subscription, receiver, receiver.out.append, b"M0 ", b"H0 ", b""
+    plan = FakePlan(((), (target,)), shares={b"g": (target,)})
     lookups: tuple[Any, ...] = {b"s": plan}, {}, b".", {}, set(), {}, {}, {}
     limits = b"LMSG s %b\r\n" % arguments, 0, 512, 4096, 1 << 20, (b"LMSG ", b"HMSG ")
     function(lookups, None, 1, b"#", [], [], 1, *limits)
@@ -393,8 +395,8 @@ def test_a_server_names_the_groups_that_are_served(
 )
 def test_a_server_is_told_the_groups_to_serve(function: Any, reply: bytes, lead: bytes) -> None:
     receiver = Receiver(0)
-    target = receiver, receiver, receiver.out.append, b"RMSG A s ", b"HMSG A s ", b"g h "
-    plan = FakePlan((None, None), True, False, False, True, None, choices=((((target,),), None),))
+    target = receiver.subscription, receiver, receiver.out.append, b"RMSG A s ", b"HMSG A s ", b"g h "
+    plan = FakePlan((None, None), choices=((((target,),), None),))
     lookups: tuple[Any, ...] = {b"s": plan}, {}, b".", {}, set(), {}, {}, {}
     frames = b"PUB s %b1\r\nx\r\nHPUB s %b1 2\r\nNx\r\n" % (reply, reply)
     limits = frames, 0, 512, 4096, 1 << 20, (b"PUB ", b"HPUB ")

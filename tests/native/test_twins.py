@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lib.publishes import VERBS, Scan, bodies, columns, names, scans
 from pyjs import native
-from pyjs.native import ingest, publishes, records, replies, sequences
+from pyjs.native import fields, ingest, publishes, records, replies, sequences
 from pyjs.store.sequences import Sequences
 
 _native = pytest.importorskip("pyjs.native._native", reason="there was no compiler")
@@ -280,4 +280,10 @@ def test_answers_have_their_headers_where_the_queue_takes_them(function: Any) ->
 
 def test_every_compiled_function_has_a_plain_twin() -> None:
     compiled = {name for name, found in vars(_native).items() if callable(found) and not name.startswith("_")}
-    assert compiled == {name for name in native.__all__ if name.islower()}
+    assert compiled == {name for name in native.__all__ if not name.isupper()}
+
+
+def test_the_compiled_fields_are_the_plain_ones() -> None:
+    for name in (name for name in native.__all__ if name.endswith("Fields")):
+        compiled = {field for field in vars(getattr(_native, name)) if not field.startswith("_")}
+        assert compiled == set(getattr(fields, name).__slots__)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from pyjs.native import deliver_publishes
+from pyjs.native import PlanFields, deliver_publishes
 from pyjs.native.deliveries import deliver_publishes as plain_twin
 from pyjs.protocol.subject import collide, has_wildcard, is_literal, is_subset, matches
 from pyjs.server.accounts.permissions import Permissions
@@ -76,7 +75,9 @@ def test_the_rules_decide_as_the_lists_do(allow: list[str] | None, deny: list[st
     rules = permissions.publish_rules()
     assert rules is not None
     raw = subject.encode()
-    plan = SimpleNamespace(targets_for=((),), simple=True, special=False, silent=False, callbacks=(), wide=0)
+    plan = PlanFields()
+    plan.targets_for, plan.choices, plan.callbacks, plan.wide = ((),), (), (), 0
+    plan.simple, plan.special, plan.silent = True, False, False
     frame = b"PUB %b 0\r\n\r\n" % raw
     lookups: tuple[Any, ...] = {raw: plan}, {}, b".", {}, set(), {}, {}, {}
     limits = frame, 0, 512, 4096, 1 << 20, (b"PUB ", b"HPUB ")
