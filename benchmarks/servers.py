@@ -8,6 +8,7 @@ does not get.
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import signal
 import socket
@@ -24,10 +25,15 @@ READY_SECONDS = 20.0
 
 
 def free_port() -> int:
-    """Return a port on 127.0.0.1 that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Return a port on 127.0.0.1 that was free a moment ago, and that no outgoing connection is given."""
+    while True:
+        port = random.randrange(10_000, 32_000)  # below those that the kernel takes for outgoing connections
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
 
 
 def pyjs_command() -> list[str]:
