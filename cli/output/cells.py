@@ -57,8 +57,8 @@ def shortened_cells(texts: Sequence[str], width: int, where: str) -> list[str]:
     if all(width_of(text) <= width for text in texts):
         return list(texts)
     if where == MIDDLE:
-        tail = _tail(set(texts), width, least=1)
-        return [shortened(text, width, MIDDLE, tail) for text in texts]
+        shown = _distinct(set(texts), width, least=1)
+        return [shown[text] for text in texts]
     if where == EACH:
         names = {_SIGN.sub("", name) for text in texts for name in text.split(SEPARATOR)}
         return [_shortened_list(text, width, names) for text in texts]
@@ -76,15 +76,24 @@ def _shortened_list(text: str, width: int, names: set[str]) -> str:
     room = (width - len(SEPARATOR) * (len(items) - 1) - sum(map(len, signs))) // len(items)
     if width_of(text) <= width or room < LEAST_ITEM:
         return shortened(text, width)
-    tail = _tail(names, room, least=0)
-    # What tells names apart may be in the middle of them.
-    start = max(0, len(commonprefix(list(names))) - (room - 2) // 2)  # noqa: RUF071 - not paths
-    apart = len({shortened(name, room, MIDDLE, tail) for name in names})
-    if start and apart < len({_part(name, start, room) for name in names}):
-        shown = [_part(name, start, room) for name in bare]
-    else:
-        shown = [shortened(name, room, MIDDLE, tail) for name in bare]
+    distinct = _distinct(names, room, least=0)
+    shown = [distinct[name] for name in bare]
     return SEPARATOR.join(name + sign for name, sign in zip(shown, signs, strict=True))
+
+
+def _distinct(names: set[str], width: int, least: int) -> dict[str, str]:
+    """Return each name shortened in its middle; names that look alike then, from where they differ on."""
+    tail = _tail(names, width, least)
+    shown = {name: shortened(name, width, MIDDLE, tail) for name in names}
+    alike: dict[str, list[str]] = {}
+    for name, short in shown.items():
+        alike.setdefault(short, []).append(name)
+    for group in alike.values():
+        start = max(0, len(commonprefix(group)) - (width - 2) // 2)  # noqa: RUF071 - not paths
+        parts = {name: _part(name, start, width) for name in group}
+        if start and len(set(parts.values())) > 1:
+            shown.update(parts)
+    return shown
 
 
 def _part(name: str, start: int, width: int) -> str:

@@ -296,6 +296,14 @@ def test_names_that_differ_are_shortened_so_that_they_still_do(width: int) -> No
     assert len(set(shortened_cells(NAMES, width, "middle"))) == 3
 
 
+@pytest.mark.parametrize("width", range(16, 44))
+def test_names_that_differ_in_their_middle_are_shortened_so_that_they_still_do(width: int) -> None:
+    names = [f"orders-of-the-{side}ern-warehouse-in-2026" for side in ("north", "south")]
+    shown = shortened_cells(["TELEMETRY", *names], width, "middle")
+    assert max(map(width_of, shown)) <= width
+    assert len(set(shown)) == 3
+
+
 def test_a_number_is_whole_or_not_there() -> None:
     grid = Table("t", "", (Column("name", "Name", NAME), Column("n", "N", NUMBER))).of(
         [{"name": "x" * 40, "n": 123_456_789}]
