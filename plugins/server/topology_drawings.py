@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from html import escape
 from itertools import groupby
 
-from ...cli.output import terminal
-from ...cli.output.cells import clean, shortened, width_of
+from ...cli.output import folding, terminal
+from ...cli.output.cells import clean, shortened_cells, width_of
 from ...cli.output.columns import MIDDLE
 from .topology_model import CopyLink, StreamAsset, Topology, TopologyServer
 
@@ -27,14 +27,22 @@ ARROW = (
 def text(found: Topology) -> str:
     """Return the domains with their clusters, servers and streams, then the links.
 
-    In a terminal, names of servers are shortened where a line would be too long: those without a name of
-    their own are called by their ids.
+    In a terminal, names of servers are shortened where a line would be too long (those without a name of
+    their own are called by their ids), and what is still too long is broken between names.
     """
     whole = _lines(found, str)
     limit = terminal.width()
     if limit is None or all(width_of(each) <= limit for each in whole):
         return "\n".join(whole)
-    return "\n".join(_lines(found, lambda name: shortened(name, SHORT, MIDDLE)))
+    names = sorted(_server_names(found))
+    short = dict(zip(names, shortened_cells(names, SHORT, MIDDLE), strict=True))
+    return folding.output("\n".join(_lines(found, short.__getitem__)), limit, whole=True)
+
+
+def _server_names(found: Topology) -> set[str]:
+    """Return what the servers are called in the text: those that answered, and those they tell of."""
+    told = [name for stream in found.streams for name in stream.servers]
+    return {each.name for each in found.servers}.union(told, *found.leafs)
 
 
 def _lines(found: Topology, called: Callable[[str], str]) -> list[str]:

@@ -58,6 +58,20 @@ Gateways
     )
 
 
+@pytest.mark.parametrize("width", [40, 80, 100])
+def test_the_text_breaks_lines_between_names_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setattr("pyjs.cli.output.terminal.width", lambda: width)
+    names = [f"nats-production-{side}-of-the-company-{n}" for side in ("east", "west") for n in (1, 2)]
+    found = Topology([TopologyServer(name, "all", "", True) for name in names])
+    found.by_name["", "APP", "S"] = StreamAsset("", "APP", "S", 7, names[0], names)
+    lines = drawings.text(found).splitlines()
+    assert max(map(len, lines)) <= width
+    shown = re.findall(r"\S*…[^\s,*]*", "\n".join(lines))
+    assert len(set(shown)) == 4 and shown[:4] == shown[4:]
+
+
 @pytest.mark.parametrize("name", ["ORDERS", EVIL])
 def test_a_picture_is_well_formed_and_complete(name: str) -> None:
     root = ElementTree.fromstring(drawings.svg(topology(name)))
