@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
-import shlex
-from typing import Any
 
 import click
 
@@ -15,8 +12,8 @@ from ...cli.command import Command
 from ...cli.connection import connect
 from ...cli.errors import UsageError
 from ...cli.param import DURATION
+from .answers import Answers
 from .body import HEADER, flat, header_lines, parse_headers
-from .template import Filler
 
 QUEUE = "NATS-RPLY-22"
 SECOND = 1_000_000_000
@@ -27,7 +24,9 @@ SECOND = 1_000_000_000
 @click.argument("body", required=False, default=None)
 @click.option("--echo", is_flag=True, help="Answer with what the request holds.")
 @click.option(
-    "--command", metavar="COMMAND", help="Answer with this command's output. {{0}} is the first token."
+    "--command",
+    metavar="COMMAND",
+    help="Answer with this command's output. {{0}} is the first token, {{Request}} the body.",
 )
 @click.option("-q", "--queue", default=QUEUE, show_default=True, help="Queue group to answer in.")
 @click.option(
@@ -51,8 +50,7 @@ async def reply(
         raise UsageError("requests are answered in one way only", "give a body, --echo or --command")
     if not ways:
         render.log("No body or command supplied, enabling echo mode")
-    fields = flat(parse_headers(headers))
-    filler = Filler()
+    answers = Answers(body, command, flat(parse_headers(headers)))
     async with connect() as connection:
         received = await connection.nc.subscribe(subject, queue)
         await connection.nc.flush(connection.timeout)
@@ -65,33 +63,8 @@ async def reply(
             if sleep:
                 await asyncio.sleep(random.uniform(0, sleep / SECOND))
             if message.reply:
-                data = await _answer(message, body, command, filler, number - 1)
-                await connection.nc.publish(message.reply, data, headers=fields or None)
+                answer = await answers.to(message, number - 1)
+                await connection.nc.publish(message.reply, answer.data, headers=answer.headers or None)
                 await connection.nc.flush(connection.timeout)
             if count and number >= count:
                 return
-
-
-async def _answer(message: Any, body: str | None, command: str | None, filler: Filler, number: int) -> bytes:
-    request: bytes = message.data
-    if body is not None:
-        return filler.fill(body, number, request.decode(errors="replace")).encode()
-    if command is None:
-        return request
-    for place, token in enumerate(message.subject.split(".")):
-        command = command.replace(f"{{{{{place}}}}}", shlex.quote(token))
-    process = await asyncio.create_subprocess_exec(
-        *shlex.split(command),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        env={
-            **os.environ,
-            "NATS_REQUEST_SUBJECT": message.subject,
-            "NATS_REQUEST_BODY": request.decode(errors="replace"),
-        },
-    )
-    out, _ = await process.communicate(request)
-    if process.returncode:
-        render.log(f"The command ended with exit code {process.returncode}")
-    return out

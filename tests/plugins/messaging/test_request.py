@@ -32,6 +32,7 @@ def answering(cli: Cli, *words: str) -> Iterator[Terminal]:
         (["{{Request}} is answer {{Count}}"], "question is answer 0"),
         (["--command", "tr a-z A-Z"], "QUESTION"),
         (["--command", "sh -c 'echo {{1}} $NATS_REQUEST_SUBJECT'"], "two U.two"),
+        (["--command", "echo {{1}} {{ Request }} {{Count}} {{7}}."], "two question 0 ."),
     ],
 )
 def test_requests_are_answered(cli: Cli, unique: str, words: list[str], answer: str) -> None:
@@ -46,6 +47,44 @@ def test_requests_are_answered(cli: Cli, unique: str, words: list[str], answer: 
         assert terminal.finish() == 0
         assert f'[#0] Received on subject "{subject}":' in terminal.errors()
         assert "question" in terminal.lines()
+
+
+def test_an_echo_has_the_headers_of_the_request(cli: Cli, unique: str) -> None:
+    with answering(cli, unique, "-H", "Own: {{Count}}", "--echo", "--count", "2"):
+        assert cli.run("req", unique, "q", "-H", "Kind: question").code == 0
+        out = cli.ok("req", unique, "q", "-H", "Kind: question")
+    assert {"Own: 1", "Kind: question", "NATS-Reply-Counter: 1"} <= set(out.splitlines())
+
+
+def test_a_command_that_cannot_be_run_is_told(cli: Cli, unique: str) -> None:
+    with answering(cli, unique, "--command", "/no/such/command", "--count", "1") as terminal:
+        assert cli.ok("req", unique, "q", "--raw").strip() == ""
+        assert terminal.finish() == 0
+        assert "The command cannot be run: [Errno 2]" in terminal.errors()
+
+
+def test_a_request_is_never_more_than_a_part_of_a_word(cli: Cli, unique: str) -> None:
+    command = """python3 -c 'import sys; print(sys.argv[1:])' a{{Request}}b {{1}}"""
+    with answering(cli, f"{unique}.*", "--command", command, "--count", "1"):
+        out = cli.ok("req", f"{unique}.{{{{Request}}}}", "x' y; {{1}}", "--raw", "--no-templates")
+    assert out.strip() == str(["ax' y; {{1}}b", "{{Request}}"])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["{{Nothing}}"], "no template function {{Nothing}}"),
+        (["x", "-H", "A: {{Nothing}}"], "no template function {{Nothing}}"),
+        (["--command", "echo {{Nothing}}"], "no template function {{Nothing}}"),
+        (["--command", "echo 'a"], "the command cannot be read: No closing quotation"),
+        (["--command", " "], "the command is empty"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused_before_a_request_comes(
+    cli: Cli, unique: str, words: list[str], said: str
+) -> None:
+    result = cli.run("reply", unique, *words)
+    assert (result.code, said in result.err) == (2, True), result
 
 
 DENYING = """
