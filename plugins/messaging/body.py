@@ -96,6 +96,7 @@ def translated(data: bytes, command: str | None, subject: str) -> bytes:
 def show_body(data: bytes, translate: str | None = None, subject: str = "") -> None:
     """Write a body to stdout, through the command `translate` if there is one.
 
-    Bytes that are not text are written unchanged.
+    Bytes that are not text are written unchanged. A body without a newline at its end gets one.
     """
-    click.echo(translated(data, translate, subject))
+    shown = translated(data, translate, subject)
+    click.echo(shown, nl=not shown.endswith(b"\n"))

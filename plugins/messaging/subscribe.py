@@ -15,6 +15,7 @@ from ...cli.command import Command
 from ...cli.connection import NatsConnection, connect
 from ...cli.errors import RefusedError, RemoteError, UsageError
 from ...cli.param import DURATION
+from . import durable
 from .direct import DirectGetReader, DirectMessage, is_direct
 from .message_view import MessageView
 from .replies import ReplyMatcher
@@ -69,13 +70,10 @@ async def subscribe(subjects: tuple[str, ...], **given: Any) -> None:
     With one of the stream flags the messages come from JetStream, by an ephemeral Consumer.
     """
     async with connect() as connection:
-        if given["inbox"]:
-            subjects = (*subjects, connection.nc.new_inbox())
         stored = _start_policy(given)
-        if not subjects and not (stored and given["stream"]):
-            raise UsageError(
-                "nothing to subscribe to", "give subjects, --inbox, or --stream with --all or --last"
-            )
+        if given["inbox"] and not stored:
+            subjects = (*subjects, connection.nc.new_inbox())
+        _check(subjects, given, stored)
         counted = _counted(subjects, given, stored)
         show = MessageView(given)
         take = show.message if counted is None else counted.add
@@ -94,6 +92,22 @@ async def subscribe(subjects: tuple[str, ...], **given: Any) -> None:
 
 def _inboxes(connection: NatsConnection) -> str:
     return f"{connection.profile.text('inbox_prefix') or '_INBOX'}.>"
+
+
+def _check(subjects: tuple[str, ...], given: dict[str, Any], stored: dict[str, Any]) -> None:
+    """Raise UsageError if there is nothing to subscribe to, or flags do not go together."""
+    if not subjects and not (stored and given["stream"]):
+        raise UsageError(
+            "nothing to subscribe to", "give subjects, --inbox, or --stream with --all or --last"
+        )
+    if subjects and given["durable"]:
+        raise UsageError("cannot specify both subjects and a durable consumer", "--stream names the Stream")
+    if stored and given["queue"]:
+        raise UsageError("queue groups are not for Streams", "a --durable Consumer shares its messages")
+    if stored and given["inbox"]:
+        raise UsageError("an inbox is not for Streams")
+    if given["terminate_at_end"] and not stored:
+        raise UsageError("--terminate-at-end needs a Stream", "--all, --new, --last, --since, … read one")
 
 
 def _counted(subjects: tuple[str, ...], given: dict[str, Any], stored: dict[str, Any]) -> Counted | None:
@@ -172,7 +186,7 @@ async def _within(received: asyncio.Queue[Any], wait: int) -> Any | None:
 
 
 def _start_policy(given: dict[str, Any]) -> dict[str, Any]:
-    """Return where in a stream to begin, as fields of a consumer; {} if no stream flag was given."""
+    """Return what to read of a stream, as fields of a consumer; {} if no stream flag was given."""
     chosen: list[dict[str, Any]] = []
     if given["start_sequence"]:
         chosen.append({"deliver_policy": "by_start_sequence", "opt_start_seq": given["start_sequence"]})
@@ -195,8 +209,9 @@ def _start_policy(given: dict[str, Any]) -> dict[str, Any]:
             "a Stream can be read from one place only", "give one of --all, --new, --last, --since, …"
         )
     if not chosen and (given["stream"] or given["durable"] or given["direct"]):
-        return {"deliver_policy": "all"}
-    return chosen[0] if chosen else {}
+        chosen.append({"deliver_policy": "all"})
+    bodies = given["raw"] or given["dump"] or not (given["headers_only"] or given["subjects_only"])
+    return {**chosen[0], **({} if bodies else {"headers_only": True})} if chosen else {}
 
 
 async def _stored(
@@ -211,7 +226,7 @@ async def _stored(
     received: asyncio.Queue[Any] = asyncio.Queue()
     ask: Callable[[], Awaitable[None]] | None = None
     if given["durable"]:
-        ask, left = await _pull(connection, stream, given["durable"], received)
+        ask, left = await durable.listen(connection, stream, given["durable"], start, received)
         _say(given, f"Subscribing to Consumer {stream} > {given['durable']}")
     else:
         left = await _push(connection, stream, subjects, start, received)
@@ -292,21 +307,6 @@ async def _push(
     except RemoteError as error:
         raise await connection.js.explained(error, stream=stream) from None
     return int(answer.get("num_pending", 0)) + int(answer.get("delivered", {}).get("consumer_seq", 0))
-
-
-async def _pull(
-    connection: NatsConnection, stream: str, durable: str, received: asyncio.Queue[Any]
-) -> tuple[Callable[[], Awaitable[None]], int]:
-    """Return what asks a durable consumer for one message into `received`, and how many wait for it."""
-    info = await connection.js.consumer_info(stream, durable)
-    inbox = connection.nc.new_inbox()
-    await connection.nc.subscribe(inbox, cb=received.put)
-    subject = connection.js.subject(f"CONSUMER.MSG.NEXT.{stream}.{durable}")
-
-    async def ask() -> None:
-        await connection.nc.publish(subject, b'{"batch":1,"expires":%d}' % (30 * SECOND), inbox)
-
-    return ask, int(info.get("num_pending", 0))
 
 
 def _say(given: dict[str, Any], text: str) -> None:

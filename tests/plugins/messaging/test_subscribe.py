@@ -298,10 +298,45 @@ def test_a_durable_consumer_is_used_and_acknowledged(cli: Cli, filled: str) -> N
     assert cli.ok("sub", "--stream", filled, "--durable", "C", "--raw", "-T") == ""
 
 
+def test_a_durable_consumer_is_made_if_there_is_none(cli: Cli, filled: str) -> None:
+    listen = ("sub", "--stream", filled, "--durable", "C", "--raw", "--count", "1")
+    first = cli.run(*listen, "--start-sequence", "2")
+    assert (first.code, first.out) == (0, "2\n"), first
+    assert f"Created the durable Consumer {filled} > C" in first.err
+    second = cli.run(*listen)
+    assert (second.code, second.out, second.err) == (0, "3\n", "")
+    config = json.loads(cli.ok("consumer", "info", filled, "C", "--json"))["config"]
+    assert (config["durable_name"], config["ack_policy"], config["opt_start_seq"]) == ("C", "explicit", 2)
+
+
+def test_a_push_consumer_is_listened_to(cli: Cli, filled: str) -> None:
+    cli.ok("consumer", "add", filled, "C", "--target", f"to.{filled}", "--ack", "explicit", "--defaults")
+    assert cli.ok("sub", "--stream", filled, "--durable", "C", "--raw", "--count", "4").split() == list(
+        "1234"
+    )
+    assert "Outstanding Acks: 0 out of" in cli.ok("consumer", "info", filled, "C")
+
+
+def test_of_a_stream_only_headers_are_sent_if_only_they_are_shown(cli: Cli, filled: str) -> None:
+    out = cli.ok("sub", "--stream", filled, "--last", "--headers-only", "-T")
+    assert out.split("\n")[1] == "Nats-Msg-Size: 1"
+    assert cli.ok("sub", "--stream", filled, "--last", "--subjects-only", "-T") == f"{filled}.a\n"
+    assert cli.ok("sub", "--stream", filled, "--last", "--headers-only", "--raw", "-T") == "4\n"
+
+
+def test_a_newline_is_not_doubled(cli: Cli, filled: str) -> None:
+    cli.ok("pub", f"{filled}.a", "five\n", "-J", "-q")
+    assert cli.ok("sub", "--stream", filled, "--start-sequence", "4", "--raw", "-T") == "4\nfive\n"
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
         ([], 2, "nothing to subscribe to"),
+        (["x", "-T"], 2, "--terminate-at-end needs a Stream"),
+        (["x", "--all", "--queue", "q"], 2, "queue groups are not for Streams"),
+        (["x", "--all", "--inbox"], 2, "an inbox is not for Streams"),
+        (["x", "--durable", "C"], 2, "cannot specify both subjects and a durable consumer"),
         (["x", "--all", "--last"], 2, "read from one place only"),
         (["x", "--all", "--match-replies", "--stream", "NOSUCH"], 2, "cannot enable --match-replies"),
         (["x", "--report-subjects", "--match-replies"], 2, "does not go with --graph or a report"),
