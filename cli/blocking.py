@@ -31,7 +31,7 @@ from ..client.identity import check_readable
 from ..protocol import headers as header_block
 from ..version import __version__
 from .credentials import jwt_credentials
-from .errors import CliError, UsageError, warn
+from .errors import CliError, NotFoundError, UsageError, warn
 from .loop import LoopNeeded
 from .profile import SECOND, Profile, with_scheme
 from .refusal import refused
@@ -159,7 +159,7 @@ class RequestClient:
             connection = _Connection.open(options)
         except AuthorizationError as error:
             if not error.said:  # a credential that cannot be read
-                raise CliError(str(error)) from None
+                raise (NotFoundError if error.missing else CliError)(str(error)) from None
             raise refused(profile, ClientError(f"nats: {error.said}")) from None
         except NoServers as error:
             raise refused(profile, error.reasons[-1] if error.reasons else error) from None

@@ -17,7 +17,7 @@ from ..protocol.api.consumer import ConsumerConfig
 from ..protocol.api.stream import StreamConfig
 from ..protocol.errors import ApiError
 from .editor import drafted
-from .errors import CliError
+from .errors import CliError, NotFoundError
 from .jetstream import RESERVED_METADATA
 
 C = TypeVar("C", StreamConfig, ConsumerConfig)
@@ -27,6 +27,8 @@ def read(kind: type[C], path: str) -> C:
     """Return the configuration in a file. Raises CliError that names the file and the mistake in it."""
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise NotFoundError(f"cannot read {path}: {error.strerror}", "see --config") from None
     except OSError as error:
         raise CliError(f"cannot read {path}: {error.strerror}", "see --config") from None
     except ValueError as error:

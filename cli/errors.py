@@ -220,6 +220,8 @@ def of_client(error: ClientError) -> CliError:
 
     if isinstance(error, errors.NotPermitted):
         return RefusedError(str(error))
+    if isinstance(error, errors.SecretNotFoundError):
+        return NotFoundError(str(error))
     lost = errors.TimedOut, errors.NoResponders, errors.ConnectionLost
     return (UnavailableError if isinstance(error, lost) else CliError)(str(error))
 

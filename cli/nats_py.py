@@ -206,11 +206,9 @@ def _tls(profile: Profile) -> ssl.SSLContext | None:
     if not (authority or cert or key):
         return None
     try:
-        made = ssl.create_default_context(cafile=secret.location("tlsca", authority) if authority else None)
+        made = ssl.create_default_context(cafile=secret.existing("tlsca", authority))
         if cert:
-            made.load_cert_chain(
-                secret.location("tlscert", cert), secret.location("tlskey", key) if key else None
-            )
+            made.load_cert_chain(secret.existing("tlscert", cert) or "", secret.existing("tlskey", key))
     except (OSError, ssl.SSLError) as error:
         raise CliError(f"TLS files cannot be used: {error}", "see --tlsca, --tlscert and --tlskey") from None
     return made

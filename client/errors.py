@@ -23,16 +23,21 @@ class NoServers(ClientError):  # noqa: N818 - the clients' word for it
 class AuthorizationError(ClientError):
     """A server answered and refused the login, or a credential cannot be read.
 
-    said: the server's own words, "" if it was not asked.
+    said: the server's own words, "" if it was not asked. missing: whether a file that was named is not there.
     """
 
-    def __init__(self, text: str, said: str = "") -> None:
+    def __init__(self, text: str, said: str = "", *, missing: bool = False) -> None:
         super().__init__(text)
         self.said = said
+        self.missing = missing
 
 
 class SecretError(ClientError):
     """A secret is not where its reference says, or cannot be read there."""
+
+
+class SecretNotFoundError(SecretError):
+    """The file that a reference names does not exist."""
 
 
 class ConnectionLost(ClientError):  # noqa: N818 - what happened

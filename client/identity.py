@@ -11,7 +11,7 @@ from urllib.parse import SplitResult, unquote
 
 from . import secret
 from .address import ConnectionOptions
-from .errors import AuthorizationError, SecretError
+from .errors import AuthorizationError, SecretError, SecretNotFoundError
 
 if TYPE_CHECKING:
     import ssl
@@ -27,7 +27,7 @@ def credentials(address: ConnectionOptions, url: SplitResult, nonce: str) -> dic
     try:
         return _named(address, url, nonce)
     except SecretError as error:
-        raise AuthorizationError(str(error)) from None
+        raise AuthorizationError(str(error), missing=isinstance(error, SecretNotFoundError)) from None
 
 
 def check_readable(address: ConnectionOptions) -> None:
@@ -38,7 +38,7 @@ def check_readable(address: ConnectionOptions) -> None:
         elif address.nkey and not address.nkey.startswith("SU"):
             secret.text_or_file("nkey", address.nkey, "-----BEGIN")
     except SecretError as error:
-        raise AuthorizationError(str(error)) from None
+        raise AuthorizationError(str(error), missing=isinstance(error, SecretNotFoundError)) from None
 
 
 def _named(address: ConnectionOptions, url: SplitResult, nonce: str) -> dict[str, str]:
@@ -97,13 +97,14 @@ def tls_context(address: ConnectionOptions) -> ssl.SSLContext:
     import ssl
 
     try:
-        authority = secret.location("tlsCa", address.tls_ca) if address.tls_ca else None
-        made = ssl.create_default_context(cafile=authority)
+        made = ssl.create_default_context(cafile=secret.existing("tlsCa", address.tls_ca))
         if address.tls_cert:
-            key = secret.location("tlsKey", address.tls_key) if address.tls_key else None
-            made.load_cert_chain(secret.location("tlsCert", address.tls_cert), key)
+            made.load_cert_chain(
+                secret.existing("tlsCert", address.tls_cert) or "", secret.existing("tlsKey", address.tls_key)
+            )
     except (OSError, SecretError) as error:  # ssl.SSLError is an OSError
         raise AuthorizationError(
-            f"the TLS files cannot be used: {error}; see tlsCa, tlsCert and tlsKey"
+            f"the TLS files cannot be used: {error}; see tlsCa, tlsCert and tlsKey",
+            missing=isinstance(error, SecretNotFoundError),
         ) from None
     return made

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from .errors import SecretError
+from .errors import SecretError, SecretNotFoundError
 
 
 def resolve(what: str, value: str) -> str:
@@ -42,6 +42,17 @@ def location(what: str, value: str) -> str:
     return os.path.expandvars(str(Path(value.removeprefix("file://")).expanduser()))
 
 
+def existing(what: str, value: str) -> str | None:
+    """Return the path of a file as `location` does, None for "". Raises an error that names a missing file.
+
+    For what reads a file without saying which one it misses, as `ssl` does.
+    """
+    path = location(what, value) if value else None
+    if path is not None and not Path(path).exists():
+        raise SecretNotFoundError(f"{what}: cannot read {path}: No such file or directory")
+    return path
+
+
 def text_or_file(what: str, value: str, marker: str) -> str:
     """Return a secret that is usually in a file: `value` itself if it contains `marker`.
 
@@ -59,6 +70,8 @@ def read(what: str, path: str) -> str:
     file = Path(os.path.expandvars(path)).expanduser()
     try:
         return file.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise SecretNotFoundError(f"{what}: cannot read {file}: {error.strerror}") from None
     except OSError as error:
         raise SecretError(f"{what}: cannot read {file}: {error.strerror}") from None
 

@@ -104,7 +104,7 @@ def test_what_is_no_credentials_file_is_told_alike(
 @pytest.mark.parametrize("missing", ["creds", "nkey", "tlsca"])
 def test_a_missing_credential_file_is_named(cli: Cli, missing: str) -> None:
     result = cli.run(*NAMES, f"--{missing}", "/nowhere/file")
-    assert result.code == 1
+    assert result.code == 3
     assert "Traceback" not in result.err
     assert missing in result.err
 

@@ -76,6 +76,12 @@ def test_a_wrong_line(guarded: Cli, words: tuple[str, ...]) -> None:
         ("explain", "orders.new", "--config", "nosuch"),
         ("bench", "pub", "orders.new", "--payload", "nosuch"),
         ("server", "check-config", "nosuch"),
+        ("stream", "ls", "--creds", "nosuch"),
+        ("stream", "ls", "--nkey", "nosuch"),
+        ("stream", "ls", "--user", "ada", "--password", "file://nosuch"),
+        ("stream", "ls", "--tlsca", "nosuch"),
+        ("rtt", "--tlscert", "nosuch", "--tlskey", "nosuch"),
+        ("stream", "add", "NEW", "--config", "nosuch"),
     ],
 )
 def test_what_does_not_exist(guarded: Cli, words: tuple[str, ...]) -> None:
