@@ -7,9 +7,12 @@ leaves a client that still reads.
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import logging
 import ssl
+import sys
 from collections.abc import Awaitable, Callable
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
@@ -93,6 +96,24 @@ def _client(proxy: SocksProxy | None, *, wants_tls: bool) -> Any:
     return CheckedClient()
 
 
+class _LoadedWhenUsed(ModuleType):
+    """A module that is loaded when something in it is used for the first time."""
+
+    def __getattr__(self, name: str) -> Any:
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+        return getattr(importlib.import_module(self.__name__), name)
+
+
+def _load_when_used(name: str) -> None:
+    """Have nats-py's `import` of a module cost nothing until it is used.
+
+    It imports aiohttp where that is installed, for `ws://` only, and this takes longer than all else.
+    """
+    if name not in sys.modules and importlib.util.find_spec(name) is not None:
+        sys.modules[name] = _LoadedWhenUsed(name)
+
+
 def _with_subject(lowered: str, said: str) -> str:
     """Return an error in lower case with the subject, from its quote on, as the server said it."""
     start = said.find('"')
@@ -150,6 +171,7 @@ def client_options(profile: Profile) -> dict[str, Any]:
 
     Raises CliError for secrets that cannot be read.
     """
+    _load_when_used("aiohttp")  # before nats-py, which `_identity` loads
     proxy = proxy_of(profile)
     if proxy is not None and any(urlparse(url).scheme in ("ws", "wss") for url in profile.servers):
         raise UsageError("websockets do not go through a SOCKS proxy here", "name the server's nats:// port")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -123,3 +124,14 @@ def test_a_password_is_not_sent_in_the_clear_when_tls_was_asked_for(
     result = cli.run(*NAMES, "-s", url, "--user", "ada", "--password", "s3cret", *flags)
     assert result.code == 1
     assert "secure connection not available" in result.err
+
+
+def test_a_server_is_reached_over_websocket(cli: Cli, serve: Callable[[str], ServerProcess]) -> None:
+    server = serve(
+        'listen: "127.0.0.1:<client>"\nwebsocket { listen: "127.0.0.1:<ws>", no_tls: true }\n'
+        "jetstream { store_dir: '<store>' }"
+    )
+    over = cli.with_flags("-s", f"ws://127.0.0.1:{server.ports['ws']}")
+    # a command of its own process each: which parts of nats-py are loaded is decided once
+    assert "Connected URL: ws://" in over.process("account", "info").out
+    assert over.process("stream", "ls").out == "No Streams defined\n"

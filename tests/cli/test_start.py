@@ -52,6 +52,23 @@ def test_common_commands_load_no_event_loop_and_no_library(cli: Cli, guarded: Se
     assert sorted(HEAVY & {*modules.split()}) == []
 
 
+def test_aiohttp_is_not_loaded_for_other_urls_than_ws(cli: Cli, guarded: ServerProcess) -> None:
+    """It is nats-py that loads it, and it takes half of the processor time of such a command."""
+    url = f"nats://ada:s3cret@127.0.0.1:{guarded.port}"
+    script = (
+        "import sys\nfrom pyjs.cli.entry import run\n"
+        f"print(run(['-s', {url!r}, 'account', 'info']))\n"
+        "print('nats' in sys.modules, 'aiohttp.client' in sys.modules)\n"
+        "import aiohttp.web\nprint(aiohttp.web.Application, aiohttp.ClientSession)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=cli.environment()
+    )
+    *_, code, loaded, used = done.stdout.splitlines()
+    assert (code, loaded) == ("0", "True False"), done.stderr
+    assert "aiohttp.web_app.Application" in used  # who imports it gets all of it
+
+
 def test_a_command_that_needs_an_event_loop_after_all_is_started_again(
     cli: Cli, guarded: ServerProcess
 ) -> None:
