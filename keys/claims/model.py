@@ -34,7 +34,7 @@ VERSION = 2
 class ClaimsDocument(BaseModel):
     """A JSON object with known fields."""
 
-    model_config = ConfigDict(strict=True, extra="allow", hide_input_in_errors=True)
+    model_config = ConfigDict(strict=True, extra="allow", hide_input_in_errors=True, defer_build=True)
     ALWAYS: ClassVar[frozenset[str]] = frozenset()
     LAST: ClassVar[tuple[str, ...]] = ()
 
