@@ -70,8 +70,13 @@ def show_json(document: object) -> None:
 
 
 def log(text: str) -> None:
-    """Write a line with the time of day to stderr, as `pub`, `sub` and `--trace` do."""
-    click.echo(f"{datetime.now().astimezone():%H:%M:%S} {text}", err=True)
+    """Write a line with the time of day to stderr, as `pub` and `--trace` do; on a terminal it fits."""
+    line = f"{datetime.now().astimezone():%H:%M:%S} {text}"
+    if sys.stderr.isatty():
+        from .output import folding
+
+        line = folding.said(line)
+    click.echo(line, err=True)
 
 
 def table(

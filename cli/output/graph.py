@@ -16,12 +16,13 @@ from typing import Any
 
 from ..errors import CliError, UsageError
 from . import terminal
-from .cells import clean
+from .cells import clean, shortened
 from .extent import size
 from .plot import LEAST_ROWS, plot
 from .watch import resized
 
 SECOND = 1.0
+HEADING = 3  # lines above the plots, and the one below them
 KEPT = 1000  # values of each plot: more than any terminal has columns
 
 
@@ -66,13 +67,19 @@ class History:
             values.append(None)
 
     def drawn(self, columns: int, lines: int) -> str:
-        """Return the plots one below the other."""
-        height = (lines - 3) // len(self.series)
-        if height < LEAST_ROWS or columns < 30:
+        """Return the plots one below the other, or the first ones that fit and the names of the others."""
+        room = lines - HEADING
+        shown = len(self.series)
+        if room < shown * LEAST_ROWS:
+            room -= 1
+            shown = room // LEAST_ROWS
+        if shown < 1 or columns < 30:
             return "The terminal is too small for the graphs: make it larger"
         found: list[str] = []
-        for series, values in zip(self.series, self.values, strict=True):
-            found += [*plot(series.title, list(values), columns, height - 1, series.text), ""]
+        for series, values in list(zip(self.series, self.values, strict=True))[:shown]:
+            found += [*plot(series.title, list(values), columns, room // shown - 1, series.text), ""]
+        if others := [series.title for series in self.series[shown:]]:
+            found.append(shortened(f"… a higher terminal also shows {', '.join(others)}", columns))
         return "\n".join(found)
 
 

@@ -68,8 +68,9 @@ def results(label: str, operation: str, samples: Sequence[BenchmarkSample]) -> s
         rates = [sample.rate for sample in samples]
         spread = statistics.pstdev(rates)
         figures = (("least", min(rates)), ("average", statistics.fmean(rates)), ("most", max(rates)))
-        words = [f"{name} {round(rate):,}" for name, rate in figures]
-        lines.append(f"Messages/s of a client: {', '.join(words)}, standard deviation {round(spread):,}.")
+        figured = [f"{name} {round(rate):,}" for name, rate in figures]
+        told = f"Messages/s of a client: {', '.join(figured)}, standard deviation {round(spread):,}."
+        lines.append(render.fitting(told))
     return "\n".join(lines)
 
 

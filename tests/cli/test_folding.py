@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyjs.cli import errors
+from pyjs.cli import errors, render
 from pyjs.cli.output import folding
 from pyjs.cli.output.cells import width_of
 from pyjs.plugins.demo.stage import Stage
@@ -139,3 +139,15 @@ def test_what_is_said_breaks_between_words_and_not_within_a_command(monkeypatch:
     monkeypatch.setattr("sys.stderr", stream := _Terminal())
     errors.warn(f"a key such as {KEY} stays whole")
     assert stream.getvalue() == f"pyjs: warning: a key such as {KEY} stays whole\n"
+
+
+def test_a_log_line_breaks_between_words_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "Starting a benchmark [" + ", ".join(f"setting-{number}={number}" for number in range(9)) + "]"
+    monkeypatch.setenv("COLUMNS", "50")
+    for stream in (_Terminal(), io.StringIO()):
+        monkeypatch.setattr("sys.stderr", stream)
+        render.log(text)
+        lines = stream.getvalue().splitlines()
+        assert " ".join(line.strip() for line in lines)[9:] == text
+        assert (len(lines) == 1) != stream.isatty()
+        assert max(map(len, lines)) <= 50 or not stream.isatty()

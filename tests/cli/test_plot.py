@@ -54,6 +54,25 @@ def test_rates_are_of_the_time_that_passed_and_a_counter_that_fell_begins_again(
     assert list(history.values[1]) == [10.0, 30.0, 5.0, 6.0, None, 100.0]
 
 
+def test_the_first_plots_are_drawn_where_not_all_fit() -> None:
+    history = History([PlotSeries(f"number {n}", lambda seen: seen["n"]) for n in range(6)])
+    history.add({"n": 10.0}, 0.0)
+
+    def titles(lines: int) -> list[str]:
+        drawn = history.drawn(60, lines).split("\n")
+        assert len(drawn) <= lines - 2 and max(map(width_of, drawn)) <= 60
+        return [line.strip() for line in drawn if "number" in line]
+
+    assert [title[:8] for title in titles(27)] == [f"number {n}" for n in range(6)]
+    *shown, others = titles(24)
+    assert [title[:8] for title in shown] == [f"number {n}" for n in range(5)]
+    assert others == "… a higher terminal also shows number 5"
+    *shown, others = titles(8)
+    assert [title[:8] for title in shown] == ["number 0"]
+    assert others.startswith("… a higher terminal also shows number 1, number") and others.endswith("…")
+    assert "too small" in history.drawn(60, 7)
+
+
 def test_a_stream_is_followed(cli: Cli, serve: Callable[[str], ServerProcess], unique: str) -> None:
     server = serve('listen: "127.0.0.1:<client>"\njetstream { store_dir: "<store>" }\n')
     cli = cli.with_flags("--server", server.url)
@@ -65,6 +84,8 @@ def test_a_stream_is_followed(cli: Cli, serve: Callable[[str], ServerProcess], u
         shown = terminal.shows(lambda text: "Messages Stored: 7" in text and "█" in text)
         assert max(map(len, shown)) <= 70
         terminal.resize(70, 10)
+        terminal.shows(lambda text: "a higher terminal also shows Messages Removed" in text)
+        terminal.resize(70, 7)
         terminal.shows(lambda text: "too small" in text)
         terminal.type("\x03")
         assert terminal.finish() == 0
