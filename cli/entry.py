@@ -79,7 +79,7 @@ def show_equivalent(session: flags.CliSession) -> None:
 
     line = equivalent(session)
     if line:
-        click.echo(f"\nThe same without questions:\n  {line}", err=True)
+        errors.tell(f"\nThe same without questions:\n  {line}")
 
 
 def main() -> None:

@@ -95,7 +95,7 @@ def output(text: str, width: int, *, whole: bool = False) -> str:
         if max(map(width_of, parts), default=0) > width:
             lines.append(each)
         elif each.startswith("  pyjs "):
-            lines.append(command(each.strip(), width, start=2))
+            lines.append("  " + command(each.strip(), width, start=2))
         elif each.startswith(PROMPT):
             lines.append(PROMPT + command(each.removeprefix(PROMPT), width, start=len(PROMPT)))
         else:

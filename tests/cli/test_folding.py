@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+import shlex
 import subprocess
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyjs.cli import errors, render
+from pyjs.cli import entry, errors, flags, render
 from pyjs.cli.output import folding
 from pyjs.cli.output.cells import width_of
 from pyjs.plugins.demo.stage import Stage
@@ -151,3 +152,17 @@ def test_a_log_line_breaks_between_words_too(monkeypatch: pytest.MonkeyPatch) ->
         assert " ".join(line.strip() for line in lines)[9:] == text
         assert (len(lines) == 1) != stream.isatty()
         assert max(map(len, lines)) <= 50 or not stream.isatty()
+
+
+def test_the_line_without_questions_is_one_for_a_shell(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = "pyjs stream add ORDERS '--description=all the orders' " + " ".join(
+        f"--flag-{n}=-1" for n in range(9)
+    )
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr("sys.stderr", stream := _Terminal())
+    monkeypatch.setattr("pyjs.cli.prompt.equivalent", lambda _session: line)
+    entry.show_equivalent(flags.CliSession(argv=[]))
+    shown = stream.getvalue().partition("The same without questions:\n")[2]
+    assert max(map(len, shown.splitlines())) <= 60 and len(shown.splitlines()) > 2
+    assert shown.startswith("  pyjs stream add")
+    assert shlex.split(shown.replace("\\\n", "")) == shlex.split(line)
