@@ -31,10 +31,10 @@ from ..client.identity import check_readable
 from ..protocol import headers as header_block
 from ..version import __version__
 from .credentials import jwt_credentials
-from .errors import CliError, NotFoundError, UsageError, warn
+from .errors import UsageError, warn
 from .loop import LoopNeeded
 from .profile import SECOND, Profile, with_scheme
-from .refusal import refused
+from .refusal import not_connected
 
 if TYPE_CHECKING:
     from ..client.socks import SocksProxy
@@ -157,12 +157,8 @@ class RequestClient:
             options = connection_options(profile)
             check_readable(options)
             connection = _Connection.open(options)
-        except AuthorizationError as error:
-            if not error.said:  # a credential that cannot be read
-                raise (NotFoundError if error.missing else CliError)(str(error)) from None
-            raise refused(profile, ClientError(f"nats: {error.said}")) from None
-        except NoServers as error:
-            raise refused(profile, error.reasons[-1] if error.reasons else error) from None
+        except (AuthorizationError, NoServers) as error:
+            raise not_connected(profile, error) from None
         connection.quiet = quiet
         return cls(connection)
 

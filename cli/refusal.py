@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 from urllib.parse import urlparse
 
-from .errors import CliError, RefusedError, UnavailableError
+from .errors import CliError, NotFoundError, RefusedError, UnavailableError
 from .profile import Profile, with_scheme
+
+if TYPE_CHECKING:
+    from ..client import AuthorizationError, NoServers
 
 
 def is_refusal(error: BaseException) -> bool:
@@ -26,6 +30,18 @@ def plain_error(error: BaseException) -> str:
     """Return the words of a client error, without nats-py's quotes."""
     text = str(error) or type(error).__name__
     return text.replace("nats: '", "nats: ").removesuffix("'") if text.startswith("nats: '") else text
+
+
+def not_connected(profile: Profile, error: AuthorizationError | NoServers) -> CliError:
+    """Return the CliError for a blocking connection that could not be opened."""
+    from ..client import ClientError
+    from ..client import NoServers as Unreachable
+
+    if isinstance(error, Unreachable):
+        return refused(profile, error.reasons[-1] if error.reasons else error)
+    if error.said:
+        return refused(profile, ClientError(f"nats: {error.said}"))
+    return (NotFoundError if error.missing else CliError)(str(error))  # a credential that cannot be read
 
 
 def refused(profile: Profile, error: BaseException) -> CliError:

@@ -10,13 +10,14 @@ import json
 
 from ...cli.errors import CliError, RemoteError, UnavailableError
 from ...cli.profile import Profile
-from ...cli.refusal import refused
+from ...cli.refusal import not_connected
 from ...client import (
     AuthorizationError,
     BlockingConnection,
     ClientError,
     ConnectionOptions,
     NoResponders,
+    NoServers,
     TimedOut,
 )
 
@@ -28,10 +29,8 @@ def open_connection(profile: Profile, options: ConnectionOptions) -> BlockingCon
     """Connect. Raises CliError that says where and as whom."""
     try:
         return BlockingConnection.open(options)
-    except AuthorizationError as error:
-        raise refused(profile, error) from None
-    except ClientError as error:
-        raise refused(profile, ConnectionError(f"no servers: {error}")) from None
+    except (AuthorizationError, NoServers) as error:
+        raise not_connected(profile, error) from None
 
 
 class Api:

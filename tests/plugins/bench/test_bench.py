@@ -315,7 +315,8 @@ def test_a_payload_from_a_file(cli: Cli, unique: str, tmp_path: Path) -> None:
         (2, ("js", "pub", "fast", "a", "--max-outstanding-acks", "0"), "--max-outstanding-acks"),
         (2, ("pub", "a", "--socks-proxy", "localhost:1"), "SOCKS"),
         (2, ("pub", "a", "--server", "ws://localhost:1"), "websockets"),
-        (6, ("pub", "a", "--server", "nats://127.0.0.1:1"), "no server answers"),
+        (6, ("pub", "a", "--server", "nats://127.0.0.1:1"), "at nats://127.0.0.1:1 (connection refused)"),
+        (3, ("pub", "a", "--creds", "/nowhere"), "creds: cannot read /nowhere"),
     ],
 )
 def test_mistakes(cli: Cli, code: int, words: tuple[str, ...], said: str) -> None:
