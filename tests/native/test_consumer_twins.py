@@ -79,6 +79,33 @@ def test_acks_are_those_of_one_consumer(function: Any) -> None:
     assert found_acks(function, other, 0, *limits) == ((len(other), 4, b"$JS.ACK._.h.S.C", 11), [5], [])
 
 
+@pytest.mark.parametrize("function", [_native.scan_acks, acks.scan_acks])
+@pytest.mark.parametrize(
+    ("subject", "head", "seq"),
+    [
+        (b"$JS.ACK.S.C.1.5.3.4.0", b"$JS.ACK.S.C", 5),
+        (b"$JS.ACK.S.C.1.5.3.4", b"", 0),
+        (b"$JS.ACK._.h.S.C.1.5.3.4", b"", 0),  # nine dots
+        (b"$JS.ACK._.h.S.C.1.5.3.4.0", b"$JS.ACK._.h.S.C", 5),
+        (b"$JS.ACK._.h.S.C.1.5.3.4.0.x", b"$JS.ACK._.h.S.C", 5),
+        (b"$JS.ACK._.h.S.C.1.5.3.4.0..", b"$JS.ACK._.h.S.C", 5),
+        (b"$JS.ACK._.h.S.C.1.5.3.4.x.0", b"", 0),
+        (b"$JS.ACK.S.C.1.%b.3.4.0" % (b"9" * 19), b"$JS.ACK.S.C", 10**19 - 1),
+        (b"$JS.ACK.S.C.1.%b.3.4.0" % (b"9" * 20), b"", 0),
+        (b"$JS.ACK.S.C.1.0.3.4.0", b"", 0),
+        (b"$JS.ACK.S.C.1.+5.3.4.0", b"", 0),
+        (b"$JS.ACK.S.C..5.3.4.0", b"", 0),
+        (b"$JS.ACX.S.C.1.5.3.4.0", b"", 0),
+    ],
+)
+def test_an_ack_is_read_by_the_number_of_its_tokens(
+    function: Any, subject: bytes, head: bytes, seq: int
+) -> None:
+    frame = b"PUB %b 0\r\n\r\n" % subject
+    (stop, _, found, _), seqs, _ = found_acks(function, frame, 0, 512, 4096, 1 << 20, (b"PUB ", b"HPUB "))
+    assert (stop, found, seqs) == (len(frame) if seq else 0, head, [seq] if seq else [])
+
+
 # --- reading messages
 
 
@@ -211,6 +238,43 @@ def test_copies_are_taken_as_by_the_plain_function(
         taken = function(found, originals, start, most, ids, label, first, 5, *lists)
         results.append((taken, ids, lists))
     assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("function", [_native.take_copies, copies.take_copies])
+@pytest.mark.parametrize(
+    ("header", "taken", "recorded"),
+    [
+        (b"", True, b""),
+        (b"NATS/1.0\r\nNats-Msg-Id: new\r\n\r\n", True, b"new"),
+        (b"NATS/1.0\r\nNats-Msg-Id: old\r\n\r\n", None, b""),
+        (b"NATS/1.0\r\nNats-TTL: 1s\r\n\r\n", False, b""),
+        (b"NATS/1.0\r\nA: " + bytes(65_535 - 21) + b"\r\n\r\n", True, b""),  # the longest with its label
+        (b"NATS/1.0\r\nA: " + bytes(65_535 - 20) + b"\r\n\r\n", False, b""),
+    ],
+    ids=["none", "new", "old", "special", "longest", "longer"],
+)
+def test_a_copy_gets_a_label_and_its_id_counts(
+    function: Any, header: bytes, taken: bool | None, recorded: bytes
+) -> None:
+    """taken: None where it is a duplicate, False where it needs more."""
+    known, made, ids = {b"old": 7}, list[Any](), list[Any]()
+    message = Stored(5, "a", header, b"body", 9)
+    label = b"L", None, b"\r\n\r\n"
+    found = function([message], ["a"], 0, 1 << 20, known, label, 3, 11, made, ids)
+    labelled = (header[:-2] or b"NATS/1.0\r\n") + b"L5\r\n\r\n"
+    assert found == (taken is not False, recorded, 5 if taken else 0)
+    assert made == ([("a", labelled, b"body")] if taken else [])
+    assert ids == ([(11, b"new", 3)] if recorded else [])
+    assert known == {b"old": 7} | ({b"new": 3} if recorded else {})
+
+
+@pytest.mark.parametrize("function", [_native.take_copies, copies.take_copies])
+@pytest.mark.parametrize(("most", "taken"), [(25, 1), (24, 0)])
+def test_a_copy_is_no_larger_than_a_message_may_be(function: Any, most: int, taken: int) -> None:
+    made: list[Any] = []
+    label = b"L", b">", b"\r\n\r\n"
+    found = function([Stored(5, "a", b"", b"body", 9)], ["gr\u00fc"], 0, most, None, label, 3, 11, made, [])
+    assert (found[0], made) == (taken, [("a", b"NATS/1.0\r\nL5>gr\xc3\xbc\r\n\r\n", b"body")][:taken])
 
 
 @given(

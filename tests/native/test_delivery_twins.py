@@ -373,6 +373,9 @@ def test_subjects_share_a_plan_by_their_first_tokens(function: Any, subject: byt
         (b"| g o 1\r\nx", []),  # not all of these groups have members here
         (b"+ r 1\r\nx", []),
         (b"+ $JS.ACK.x@y g 1\r\nx", []),
+        (b"+ $JS.ACK.x g 1\r\nx", [b"M0 ", b"$JS.ACK.x 1\r\nx\r\n"] * 2),
+        (b"+ $JS.ACX.x@y g 1\r\nx", [b"M0 ", b"$JS.ACX.x@y 1\r\nx\r\n"] * 2),
+        (b"$JS.ACK.x@y 1\r\nx", []),
         (b"| " + b"g " * 8 + b"1\r\nx", [b"M0 ", b"1\r\nx\r\n"] * 9),
         (b"| " + b"g " * 9 + b"1\r\nx", []),
     ],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,6 +38,44 @@ def test_frames_are_taken_as_by_the_plain_function(
     whole = b"".join(sent)
     data = bytearray(whole[: max(0, len(whole) - cut)])
     assert _native.take_frames(data, most, masked) == masks.take_frames(data, most, masked)
+
+
+@pytest.mark.parametrize("function", [_native.take_frames, masks.take_frames])
+@pytest.mark.parametrize(
+    ("data", "most", "stop", "payload"),
+    [
+        (b"\x82\x01a\x81\x01b", 9, 6, b"ab"),
+        (b"\x82\x01a\x82\x01b\x82\x01c", 4, 6, b"ab"),  # a frame may end behind `most`
+        (b"\x82\x01a\x82\x01b\x82\x01c", 3, 3, b"a"),
+        (b"\x82\x01a", 0, 0, b""),
+        (b"\x82\x01", 9, 0, b""),
+        (b"\x82", 9, 0, b""),
+        (b"\x82\x7e\x00\x7e" + BODY[:126], 9, 130, BODY[:126]),
+        (b"\x82\x7e\x00\x7d" + BODY[:125], 9, 0, b""),  # in 16 bits, where 7 would do
+        (b"\x82\x7e\x00", 9, 0, b""),
+        (b"\x82\x7f" + (1 << 16).to_bytes(8, "big") + BODY[: 1 << 16], 9, 10 + (1 << 16), BODY[: 1 << 16]),
+        (b"\x82\x7f" + (65_535).to_bytes(8, "big") + BODY[:65_535], 9, 0, b""),
+        (b"\x82\x7f" + b"\xff" * 8 + BODY, 9, 0, b""),
+        (b"\x82\x7f" + bytes(7), 9, 0, b""),
+        (b"\x82\x81\x00\x00\x00\x00a", 9, 0, b""),  # masked
+        (b"\x02\x01a", 9, 0, b""),  # a fragment
+        (b"\xc2\x01a", 9, 0, b""),  # compressed
+        (b"\x89\x00", 9, 0, b""),  # a ping
+    ],
+)
+def test_whole_binary_and_text_messages_are_taken(
+    function: Any, data: bytes, most: int, stop: int, payload: bytes
+) -> None:
+    assert function(bytearray(data), most, False) == (stop, payload)
+
+
+@pytest.mark.parametrize("function", [_native.take_frames, masks.take_frames])
+@pytest.mark.parametrize("cut", [0, 1, 3, 4, 5, 6, 7])
+def test_masked_messages_are_taken(function: Any, cut: int) -> None:
+    whole = b"\x82\x81KEYS" + bytes([ord("a") ^ ord("K")])
+    data = bytearray(whole + whole[: len(whole) - cut])
+    taken = 1 if cut else 2
+    assert function(data, 99, True) == (7 * taken, b"a" * taken)
 
 
 @given(st.binary(), st.integers(0, 20), st.booleans())
