@@ -11,9 +11,11 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from pyjs.native import FORM
 
 ROOT = Path(__file__).resolve().parents[2]
 OUTSIDE = ("tests/", "benchmarks/", "docs/", "examples/", ".ci/", "setup.py")
+WITHOUT_CYTHON = "import sys; sys.modules['Cython'] = sys.modules['Cython.Build'] = None"
 NOT_SHIPPED = {".gitignore"}
 
 
@@ -93,6 +95,29 @@ def test_pyspark_finds_the_source_of_an_editable_install(source: Path, tmp_path:
     assert pyspark_modules(tmp_path / "site") == "['pyspark_jetstream']\n"
 
 
+@pytest.mark.parametrize(
+    ("before", "because"),
+    [
+        ("import os; os.environ['CC'] = 'no-such-compiler'", "'no-such-compiler'"),
+        (WITHOUT_CYTHON, "no Cython"),
+    ],
+    ids=["compiler", "Cython"],
+)
+def test_what_cannot_be_compiled_is_left_out_and_told_in_one_line(
+    source: Path, tmp_path: Path, before: str, because: str
+) -> None:
+    program = f"{before}; import sys, runpy; sys.path.insert(0, '.'); runpy.run_path('setup.py')"
+    command = [sys.executable, "-c", program, "-q", "build_ext", "--build-lib", str(tmp_path)]
+    environment = {name: value for name, value in os.environ.items() if name != "PYJS_PURE"}
+    done = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = [line for line in done.stderr.splitlines() if line.startswith("pyjs:")]
+    assert len(told) == 1, done.stderr
+    assert told[0].startswith("pyjs: installed without its compiled part: ")
+    assert because in told[0]
+    assert list(tmp_path.rglob("*.so")) == []
+
+
 def test_a_server_runs_from_it(wheel: Path, tmp_path: Path) -> None:
     zipfile.ZipFile(wheel).extractall(tmp_path / "site")
     program = """
@@ -100,7 +125,7 @@ import pyjs
 from pyjs.server.embed import serve
 assert "site" in pyjs.__file__, pyjs.__file__
 with serve(jetstream=True) as server:
-    print(server.call(lambda s: s.jetstream.running))
+    print(server.call(lambda s: s.jetstream.running), pyjs.native.FORM)
 """
     done = subprocess.run(
         [sys.executable, "-c", program],
@@ -110,4 +135,4 @@ with serve(jetstream=True) as server:
         text=True,
         check=False,
     )
-    assert done.stdout == "True\n", done.stderr
+    assert done.stdout == f"True {FORM}\n", done.stderr
