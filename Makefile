@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
+# After an install, because pip shows nothing of a build that succeeds. -P: modules of this folder are no others'.
+FORM    = $(BIN)/python -P -c 'from pyjs.native import COMPILED; COMPILED or print("pyjs: installed without its compiled part, and slower: \"$(BIN)/pip install -v .\" says why")'
 
 .PHONY: demo video pipeline test check bench sweeps soak trust docs clean
 .DEFAULT_GOAL := help
@@ -64,14 +66,17 @@ $(VENV)/.python:
 
 $(VENV)/.user: $(VENV)/.python pyproject.toml setup.py native/_native.pyx
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@$(FORM)
 	@touch $@
 
 $(VENV)/.spark: $(VENV)/.python pyproject.toml setup.py native/_native.pyx
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[spark]'
+	@$(FORM)
 	@touch $@ $(VENV)/.user
 
 $(VENV)/.dev: $(VENV)/.python pyproject.toml setup.py native/_native.pyx
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(FORM)
 	@touch $@ $(VENV)/.user $(VENV)/.spark
 
 clean:

@@ -65,17 +65,23 @@ class BuildCompiled(build_ext):
             super().run()
         except Exception as error:  # whatever a compiler, or the lack of one, comes with
             self.extensions = []
-            print(f"pyjs: installed without its compiled part: {error}", file=sys.stderr)  # noqa: T201
+            tell(error)
+
+
+def tell(reason: object) -> None:
+    """Say in one line why the compiled part is left out. pip shows it with -v."""
+    print(f"pyjs: installed without its compiled part: {reason}", file=sys.stderr)  # noqa: T201
 
 
 def compiled() -> list[Extension]:
     """The compiled modules. `PYJS_PURE=1` leaves them out, and so does an environment without Cython."""
     if os.environ.get("PYJS_PURE", "") not in {"", "0"}:
+        tell("PYJS_PURE is set")
         return []
     try:
         from Cython.Build import cythonize
     except ImportError:
-        print("pyjs: installed without its compiled part: there is no Cython", file=sys.stderr)  # noqa: T201
+        tell("there is no Cython")
         return []
     twins = Extension("pyjs.native._native", ["native/_native.pyx"])
     made: list[Extension] = cythonize([twins], build_dir="build", quiet=True)

@@ -100,8 +100,9 @@ def test_pyspark_finds_the_source_of_an_editable_install(source: Path, tmp_path:
     [
         ("import os; os.environ['CC'] = 'no-such-compiler'", "'no-such-compiler'"),
         (WITHOUT_CYTHON, "no Cython"),
+        ("import os; os.environ['PYJS_PURE'] = '1'", "PYJS_PURE"),
     ],
-    ids=["compiler", "Cython"],
+    ids=["compiler", "Cython", "asked"],
 )
 def test_what_cannot_be_compiled_is_left_out_and_told_in_one_line(
     source: Path, tmp_path: Path, before: str, because: str
