@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, embedsignature=True
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, embedsignature=True
 """The compiled twins of this folder's functions. What each does is said there.
 
 They read bytes in place and make no Python object but those of the result. Arguments have the types of the
