@@ -269,6 +269,18 @@ def test_a_copy_gets_a_label_and_its_id_counts(
 
 
 @pytest.mark.parametrize("function", [_native.take_copies, copies.take_copies])
+def test_copies_that_are_stored_count(function: Any) -> None:
+    bodies = [b"NATS/1.0\r\nNats-Msg-Id: %b\r\n\r\n" % name for name in (b"x", b"old", b"y")]
+    messages = [Stored(number, "a", header, b"", 9) for number, header in enumerate((*bodies, b""), 5)]
+    known, made, ids = {b"old": 7}, list[Any](), list[Any]()
+    label = b"L", None, b"\r\n\r\n"
+    assert function(messages, [], 0, 99, known, label, 3, 11, made, ids) == (4, b"", 8)
+    assert ids == [(11, b"x", 3), (11, b"y", 4)]
+    assert known == {b"old": 7, b"x": 3, b"y": 4}
+    assert len(made) == 3
+
+
+@pytest.mark.parametrize("function", [_native.take_copies, copies.take_copies])
 @pytest.mark.parametrize(("most", "taken"), [(25, 1), (24, 0)])
 def test_a_copy_is_no_larger_than_a_message_may_be(function: Any, most: int, taken: int) -> None:
     made: list[Any] = []

@@ -123,6 +123,14 @@ def test_only_a_message_id_is_judged(function: Any, header: bytes, identifier: b
     assert ids == ([(5, identifier, 4)] if identifier else [])
 
 
+@pytest.mark.parametrize("function", [_native.take_publishes, ingest.take_publishes])
+@pytest.mark.parametrize(("most", "count"), [(5, 1), (4, 0)])
+def test_a_publish_is_no_larger_than_a_message_may_be(function: Any, most: int, count: int) -> None:
+    run = [(b"s", b"", 0, 5, b"5\r\n12345\r\n")]
+    (stop, _), _, (messages, _, _) = taken(function, run, 0, most, None, 4, None)
+    assert (stop, messages) == (count, [("s", b"", b"12345")][:count])
+
+
 # --- stores
 
 
