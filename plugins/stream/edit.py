@@ -9,7 +9,7 @@ import click
 from ...cli import complete, document, output, prompt
 from ...cli.command import Command
 from ...cli.connection import connect
-from ...cli.errors import ExitCode, RemoteError, UsageError
+from ...cli.errors import ExitCode, RemoteError, UsageError, warn
 from ...cli.setting import Given, flags
 from ...protocol.api.stream import StreamConfig
 from ...provision.defaults import stream_defaults
@@ -31,8 +31,16 @@ async def copy(original: str, destination: str, **given: Any) -> None:
     async with connect() as connection:
         config = _config_of(await connection.js.stream_info(original))
         config.name = destination
+        if config.sealed:
+            _unseal(config)
+            warn(f"{original} is sealed; {destination} is not, and allows deletes and purges")
         apply(config, given)
         await create(connection, config)
+
+
+def _unseal(config: StreamConfig) -> None:
+    """Undo what sealing has set, since no stream is made sealed. Its age and discard policy are not known."""
+    config.sealed = config.deny_delete = config.deny_purge = False
 
 
 @click.command(cls=Command)

@@ -273,6 +273,14 @@ def test_copy_takes_a_configuration_with_changes(cli: Cli, name: str) -> None:
     assert config["max_age"] == 2 * 365 * 86400 * 10**9
 
 
+def test_a_copy_of_a_sealed_stream_is_not_sealed(cli: Cli, name: str) -> None:
+    cli.ok("stream", "seal", name, "-f")
+    result = cli.run("stream", "copy", name, f"{name}B", "--subjects", f"{name}B.*")
+    assert (result.code, f"warning: {name} is sealed; {name}B is not" in result.err) == (0, True)
+    config = info(cli, f"{name}B")["config"]
+    assert not any(config.get(each) for each in ("sealed", "deny_delete", "deny_purge"))
+
+
 def test_ls_lists_names_tables_and_json(cli: Cli, name: str) -> None:
     assert name in cli.ok("stream", "ls", "-n").splitlines()
     assert name in json.loads(cli.ok("stream", "ls", "--json"))
