@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 NEVER_NS = 2**63 - 1
+FEW = 5  # names in a sentence
 
 
 def number(value: int) -> str:
@@ -24,6 +25,13 @@ def counted(count: int, noun: str, one: str = "", more: str = "") -> str:
     """
     text = f"{number(count)} {noun}" if count == 1 else f"{number(count)} {noun}s"
     return f"{text} {one if count == 1 else more}".rstrip()
+
+
+def listed(names: list[str]) -> str:
+    """Return some names in a sentence, and how many more there are."""
+    if len(names) <= FEW:
+        return ", ".join(names)
+    return f"{', '.join(names[:FEW])} and {len(names) - FEW} more"
 
 
 def limit(value: int) -> str:

@@ -85,7 +85,10 @@ class JetStreamFacts:
 
     account: the answer of INFO.
     streams: the infos of streams; missing: the names of those that nobody answers for.
+    complete: whether these are all streams.
     consumers: their infos, by the name of the stream.
+    subjects: how many messages each subject has, by the name of the stream: of work queues whose consumers
+        may leave some.
     unread: how many streams' consumers were not asked for.
     origin: where the account is made.
     publisher: this user, and what it may publish.
@@ -94,7 +97,9 @@ class JetStreamFacts:
     account: Info = field(default_factory=dict)
     streams: tuple[Info, ...] = ()
     missing: tuple[str, ...] = ()
+    complete: bool = False
     consumers: Mapping[str, tuple[Info, ...]] = field(default_factory=dict)
+    subjects: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     unread: int = 0
     origin: AccountOrigin = UNTOLD
     publisher: Publisher | None = None

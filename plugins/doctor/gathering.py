@@ -1,8 +1,8 @@
 """Asking for what an examination needs, and changing nothing.
 
 Promises: nothing that fails ends it: what cannot be asked is a `Failure` or left out. Requests are few: two
-for the user, one for each 256 streams, one for each of the first MOST_STREAMS that have consumers, and two to
-all servers, for a user of the system account.
+for the user, one for each 256 streams, one for each of the first MOST_STREAMS that have consumers, one more
+for a work queue whose filters may leave messages, and two to all servers, for a user of the system account.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import time
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -19,14 +20,16 @@ from ...cli import context, flags, words
 from ...cli.connection import NatsConnection, connect
 from ...cli.credentials import jwt_credentials
 from ...cli.errors import CliError, RemoteError
-from ...cli.jetstream import NOT_ENABLED
+from ...cli.jetstream import NOT_ENABLED, JsApi
 from ...cli.profile import OVERLAY, Profile, of_context
 from ...cli.refusal import plain_error
 from ...cli.user import user_info
 from ...client import secret
 from ..explain.account_origin import origin_of
 from ..explain.publisher import publisher_of
-from ..explain.queries import allowed
+from ..explain.queries import allowed, subjects_of
+from ..explain.retention_findings import may_be_untaken
+from ..explain.stream_facts import Info, StreamFacts
 from .facts import ConnectionFacts, ConnectionSettings, DoctorFacts, Failure, JetStreamFacts, ServerFacts
 from .servers import servers_of
 
@@ -208,12 +211,14 @@ async def _jetstream(connection: NatsConnection) -> JetStreamFacts | Failure:
         return replace(_failure(error), absent=not enabled or NO_RESPONDERS in error.message)
     streams: list[dict[str, Any]] = []
     missing: list[str] = []
-    while True:
+    complete = False
+    while not complete:
         page = await allowed(js.request("STREAM.LIST", {"offset": len(streams)}))
         items = (page or {}).get("streams") or []
         streams += items
         missing += [str(each) for each in (page or {}).get("missing") or ()]
-        if page is None or not items or len(streams) >= int(page.get("total", 0)):
+        complete = page is not None and len(streams) + len(missing) >= int(page.get("total", 0))
+        if not items:
             break
     asked = [str(each["config"]["name"]) for each in streams if each["state"].get("consumer_count")]
     consumers: dict[str, tuple[Any, ...]] = {}
@@ -224,5 +229,23 @@ async def _jetstream(connection: NatsConnection) -> JetStreamFacts | Failure:
         if all(each is None for each in found):
             break  # this user may not ask, and waits in vain for each answer
     return JetStreamFacts(
-        account, tuple(streams), tuple(missing), consumers, max(0, len(asked) - MOST_STREAMS)
+        account,
+        tuple(streams),
+        tuple(missing),
+        complete,
+        consumers,
+        await _subjects(js, streams, consumers),
+        max(0, len(asked) - MOST_STREAMS),
     )
+
+
+async def _subjects(
+    js: JsApi, streams: Iterable[Info], consumers: Mapping[str, tuple[Info, ...]]
+) -> dict[str, dict[str, int]]:
+    """Return how many messages each subject has, of the work queues whose consumers may leave some."""
+    found = {}
+    for info in streams:
+        name = str(info["config"]["name"])
+        if may_be_untaken(StreamFacts(info, consumers=consumers.get(name, ()))):
+            found[name] = await subjects_of(js, name, info["state"].get("num_subjects", 0))
+    return found

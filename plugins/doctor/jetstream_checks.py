@@ -14,14 +14,17 @@ from typing import Any
 from ...cli import words
 from ...cli.errors import ExitCode
 from ...cli.proposal import command
+from ...cli.words import listed
 from ...protocol import dead_letters
+from ...protocol.buckets.object_store import STREAM_PREFIX as OBJECTS
 from ..explain.ack_findings import EXAMPLE, ack_subject
 from ..explain.consumer_facts import ConsumerFacts, LetterKeeping
 from ..explain.consumer_findings import of_consumer
 from ..explain.finding import ERROR, NOTE, WARNING, Finding
-from ..explain.origin_findings import OriginFacts, origins_in
+from ..explain.origin_findings import MISSING, PRESENT, OriginFacts, origins_in
 from ..explain.publisher import refusal
-from ..explain.stream_findings import StreamFacts, filters_of, listed, of_stream
+from ..explain.stream_facts import StreamFacts, filters_of
+from ..explain.stream_findings import of_stream
 from .facts import JetStreamFacts
 
 Info = Mapping[str, Any]
@@ -30,6 +33,11 @@ SECOND = 1_000_000_000
 LONG_WINDOW = 3600 * SECOND  # every message id of that time is kept in memory
 SHORT_WINDOW = 10 * SECOND  # clients take that long to connect again, and then repeat a publish
 OF_STREAMS = {
+    "untaken",
+    "held_back",
+    "origin_missing",
+    "origin_sealed",
+    "origin_starts_later",
     "no_leader",
     "replica_offline",
     "replica_behind",
@@ -57,6 +65,7 @@ OF_CONSUMERS = {
     "filter_matches_nothing",
 }
 MEANT = {"paused", "no_push_interest"}  # may be meant so: a warning, where nobody asked for this consumer
+OF_LASTING = MEANT | {"filter_impossible", "filter_matches_nothing"}  # a watcher may wait for what comes
 
 
 def of_jetstream(jetstream: JetStreamFacts) -> Iterator[Finding]:
@@ -70,10 +79,11 @@ def of_jetstream(jetstream: JetStreamFacts) -> Iterator[Finding]:
     reported: set[str] = set()
     queues = {str(each["config"]["name"]): each for each in jetstream.streams}
     for info in jetstream.streams:
-        origins = tuple(OriginFacts(*each) for each in origins_in(info))
-        facts = StreamFacts(info, jetstream.account, origins=origins, origin=jetstream.origin)
+        facts = _facts(info, jetstream, queues)
         for each in of_stream(facts):
-            if each.check in OF_STREAMS - reported and each.severity != NOTE:
+            if each.check == "sealed" and not facts.name.startswith(OBJECTS):
+                yield replace(each, severity=NOTE)  # which is meant so, and publishers may not know
+            elif each.check in OF_STREAMS - reported and each.severity != NOTE:
                 yield each
                 reported |= {each.check} & OF_ACCOUNT  # which is the same for every stream
         yield from _replicas(facts)
@@ -91,6 +101,29 @@ def of_jetstream(jetstream: JetStreamFacts) -> Iterator[Finding]:
         )  # fmt: skip
 
 
+def _facts(info: Info, jetstream: JetStreamFacts, streams: Mapping[str, Info]) -> StreamFacts:
+    """Return what is known of a stream. streams: all that were told, by their names."""
+    name = str(info["config"]["name"])
+    return StreamFacts(
+        info,
+        jetstream.account,
+        consumers=jetstream.consumers.get(name, ()),
+        subjects=jetstream.subjects.get(name, {}),
+        origins=tuple(_origin(OriginFacts(*each), jetstream, streams) for each in origins_in(info)),
+        origin=jetstream.origin,
+    )
+
+
+def _origin(origin: OriginFacts, jetstream: JetStreamFacts, streams: Mapping[str, Info]) -> OriginFacts:
+    """Return an origin with what is known of it, if it is in the same domain."""
+    if origin.prefix:
+        return origin
+    if origin.name in streams:
+        return replace(origin, seen=PRESENT, info=streams[origin.name])
+    told = jetstream.complete and origin.name not in jetstream.missing
+    return replace(origin, seen=MISSING) if told else origin
+
+
 def _consumer(info: Info, stream: Info, letters: Info | None) -> Iterator[Finding]:
     """Yield what is wrong with a consumer; fewer checks hold for one that a client makes for itself.
 
@@ -100,7 +133,7 @@ def _consumer(info: Info, stream: Info, letters: Info | None) -> Iterator[Findin
     keeping = LetterKeeping.of(letters, stream["config"]["name"], info["name"])
     facts = ConsumerFacts(info, stream, _unmatched(info) if lasting else {}, keeping=keeping)
     for each in of_consumer(facts):
-        if each.check in OF_CONSUMERS and each.severity != NOTE and (lasting or each.check not in MEANT):
+        if each.check in OF_CONSUMERS and each.severity != NOTE and (lasting or each.check not in OF_LASTING):
             yield replace(each, severity=WARNING) if each.check in MEANT else each
 
 
@@ -139,14 +172,18 @@ def _unmatched(info: Info) -> dict[str, int]:
 
 
 def _count(account: Info) -> Iterator[Finding]:
-    """Yield that the account may have few more streams."""
-    limit, used = (account.get("limits") or {}).get("max_streams", -1), account.get("streams", 0)
-    if limit > 0 and used * 100 >= limit * NEAR:
-        yield Finding(
-            "streams_limit", ERROR if used >= limit else WARNING,
-            f"The account has {words.number(used)} of at most {words.counted(limit, 'stream')}.",
-            {"max_streams": limit, "streams": used}, (command("account", "info"),),
-        )  # fmt: skip
+    """Yield that the account may have few more streams, or a tier of it."""
+    uses = {"The account": account} | {
+        f"Tier {name} of the account": use for name, use in sorted((account.get("tiers") or {}).items())
+    }
+    for label, use in uses.items():
+        limit, used = (use.get("limits") or {}).get("max_streams", -1), use.get("streams", 0)
+        if limit > 0 and used * 100 >= limit * NEAR:
+            yield Finding(
+                "streams_limit", ERROR if used >= limit else WARNING,
+                f"{label} has {words.number(used)} of at most {words.counted(limit, 'stream')}.",
+                {"max_streams": limit, "streams": used}, (command("account", "info"),),
+            )  # fmt: skip
 
 
 def _replicas(facts: StreamFacts) -> Iterator[Finding]:
@@ -184,7 +221,8 @@ def _consumer_limit(facts: StreamFacts) -> Iterator[Finding]:
     """Yield that a stream may have no more consumers, by its own limit or the account's for each."""
     used = facts.state.get("consumer_count", 0)
     own = facts.config.get("max_consumers", -1)
-    of_account = (facts.account.get("limits") or {}).get("max_consumers", -1)
+    tier = (facts.account.get("tiers") or {}).get(f"R{facts.config.get('num_replicas', 1)}")
+    of_account = ((tier or facts.account).get("limits") or {}).get("max_consumers", -1)
     limit = min((each for each in (own, of_account) if each > 0), default=0)
     if 0 < limit <= used:
         larger = (facts.edit("--max-consumers", 2 * limit),) if limit == own else ()

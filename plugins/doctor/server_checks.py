@@ -8,8 +8,8 @@ from typing import Any
 
 from ...cli import words
 from ...cli.proposal import command
+from ...cli.words import listed
 from ..explain.finding import ERROR, NOTE, WARNING, Finding
-from ..explain.stream_findings import listed
 from .expiry import SOON, URGENT, ending
 from .facts import ServerFacts, TrustedOperator
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from ...cli import words
 from ...cli.proposal import command
+from ...cli.words import listed
 from .consumer_facts import ConsumerFacts
 from .finding import ERROR, WARNING, Finding
-from .stream_findings import listed
 
 Info = Mapping[str, Any]
 SECOND = 1_000_000_000

@@ -18,7 +18,8 @@ from .consumer_facts import ConsumerFacts
 from .consumer_findings import of_consumer
 from .finding import FINDINGS, NOTE, Finding, show
 from .publisher import refused
-from .stream_findings import filters_of, of_stream
+from .stream_facts import filters_of
+from .stream_findings import of_stream
 
 
 @click.command(cls=Command)
@@ -39,15 +40,16 @@ async def _findings(connection: NatsConnection, stream: str, consumer: str) -> l
     if isinstance(facts, Finding):
         return [facts]
     # What is wrong with the stream keeps messages from the consumer, too.
-    behind = [each for each in of_stream(facts) if each.severity != NOTE]
+    behind = [each for each in of_stream(facts) if each.severity != NOTE and each.check != "untaken"]
     info = await queries.consumer_info(connection.js, stream, consumer)
     if isinstance(info, Finding):
         return [info, *behind]
     filters = [each for each in filters_of(info["config"]) if each != ">"]
     last = await queries.last_sequences(connection.js, stream, filters)
     subjects: list[str] = []
-    if 0 in last.values() and facts.state.get("num_subjects", 0) <= queries.MOST_SUBJECTS:
-        subjects = sorted(await queries.subjects_of(connection.js, stream))
+    if 0 in last.values():
+        number = facts.state.get("num_subjects", 0)
+        subjects = sorted(await queries.subjects_of(connection.js, stream, number))
     known = ConsumerFacts(info, facts.info, last, tuple(subjects))
     if known.count("num_ack_pending") or known.count("num_redelivered"):
         example = ack_subject(known, EXAMPLE)

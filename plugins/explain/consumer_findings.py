@@ -10,13 +10,11 @@ from typing import Any
 
 from ...cli import words
 from ...cli.proposal import command
-from ...protocol.subject import collide
-from ...protocol.transform import without_placeholders
 from .ack_findings import given_up, of_acks
 from .consumer_facts import ConsumerFacts
+from .filter_findings import of_filters
 from .finding import ERROR, NOTE, WARNING, Finding
-from .near_filter import near_filter
-from .stream_findings import filters_of, listed, of_cluster
+from .stream_findings import of_cluster
 
 Info = Mapping[str, Any]
 
@@ -38,69 +36,6 @@ def _paused(facts: ConsumerFacts) -> Iterator[Finding]:
             {"pause_until": facts.config.get("pause_until", ""), "pause_remaining": left},
             (facts.line("resume"),), facts.about,
         )  # fmt: skip
-
-
-def _filters(facts: ConsumerFacts) -> Iterator[Finding]:
-    """Yield the filters that match nothing.
-
-    What a consumer had may be gone by now: then such a filter is only worth a note, and nothing in a stream
-    that removes what is acknowledged.
-    """
-    empty = [each for each, sequence in facts.last.items() if not sequence]
-    used = bool(facts.at("delivered", "consumer_seq"))
-    if not facts.state.get("messages") or (used and facts.stream["config"].get("retention") != "limits"):
-        empty = [each for each in empty if not _possible(facts, each)]
-    everything = len(empty) == len(filters_of(facts.config))
-    for each in empty:
-        near = near_filter(each, facts.subjects or _kept(facts))
-        hint = f" Did you mean {near}?" if near else ""
-        stored = facts.subjects or tuple(facts.stream["config"].get("subjects") or ())
-        evidence = {"filter": each, "num_pending": facts.count("num_pending")}
-        change = facts.line("edit", "--filter", near if near and everything else "SUBJECT")
-        if not _possible(facts, each):
-            yield Finding(
-                "filter_impossible", ERROR if everything else WARNING,
-                f"The stream can never hold a message on {each}: it stores {listed(_kept(facts))}.{hint}",
-                evidence, (change,), facts.about,
-            )  # fmt: skip
-        else:
-            away = "" if near or used else (
-                " What is published there does not come here: nobody publishes it, or a permission or "
-                "mapping keeps it away."
-            )  # fmt: skip
-            yield Finding(
-                "filter_matches_nothing", NOTE if used else WARNING,
-                f"Of {words.counted(facts.state['messages'], 'stored message')} none is on {each}; stored "
-                f"are {listed(list(stored))}.{hint or away}",
-                evidence,
-                (
-                    command("stream", "subjects", facts.info["stream_name"]),
-                    change if near else command("explain", "subject", _filled(each)),
-                ),
-                facts.about,
-            )  # fmt: skip
-
-
-def _filled(subject: str) -> str:
-    """Return a subject that a filter matches, to be filled in."""
-    return ".".join("NAME" if each in ("*", ">") else each for each in subject.split("."))
-
-
-def _kept(facts: ConsumerFacts) -> list[str]:
-    """Return the subjects under which a stream stores what is published to it."""
-    config = facts.stream["config"]
-    found = list(config.get("subjects") or [])
-    transform = config.get("subject_transform") or {}
-    return [*found, without_placeholders(transform["dest"])] if transform.get("dest") else found
-
-
-def _possible(facts: ConsumerFacts, subject: str) -> bool:
-    """Return whether the stream may hold a message on `subject`. What origins bring is not known."""
-    config = facts.stream["config"]
-    if config.get("mirror") or config.get("sources"):
-        return True
-    kept = _kept(facts)
-    return any(collide(subject, each) or "{{" in each for each in kept)  # other placeholders may be anything
 
 
 def _start(facts: ConsumerFacts) -> Iterator[Finding]:
@@ -263,7 +198,7 @@ def _progress(facts: ConsumerFacts) -> Iterator[Finding]:
 CHECKS: tuple[Callable[[ConsumerFacts], Iterator[Finding]], ...] = (
     _servers,
     _paused,
-    _filters,
+    of_filters,
     _start,
     of_acks,
     _pulls,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
+from ...cli.words import listed
 from ...protocol.subject import matches
 from .leafs import AnsweringServer
-from .stream_findings import listed
 from .waypoint import ENDS, REACHED, Waypoint
 
 Info = Mapping[str, Any]

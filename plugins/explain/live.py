@@ -31,7 +31,7 @@ from .leafs import AnsweringServer, Reach, follow
 from .message_path import MessagePath, is_answered
 from .publisher import another, names_of, publisher_of
 from .storage import StoredStream, store
-from .stream_findings import StreamFacts
+from .stream_facts import StreamFacts
 from .waypoint import ENDS, REACHED, UNKNOWN, Waypoint
 
 Info = dict[str, Any]

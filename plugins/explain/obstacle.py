@@ -13,7 +13,8 @@ from typing import Any
 
 from ...protocol.subject import matches
 from .finding import ERROR, Finding
-from .stream_findings import StreamFacts, filters_of, of_stream
+from .stream_facts import StreamFacts, filters_of
+from .stream_findings import of_stream
 
 Info = Mapping[str, Any]
 ALL_MESSAGES = {"no_leader", "offline", "sealed", "no_interest"}  # findings that concern every message

@@ -11,9 +11,9 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from ...cli.errors import CliError, NotFoundError, UsageError, close_matches
+from ...cli.words import listed
 from .message_path import MessagePath, is_answered
 from .publisher import Publisher
-from .stream_findings import listed
 from .waypoint import ENDS, POSSIBLE, REACHED, UNKNOWN, Waypoint
 
 if TYPE_CHECKING:

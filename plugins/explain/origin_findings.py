@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,6 +54,16 @@ class OriginFacts:
     def command(self, *line: str) -> str:
         """Return a command that is run where the origin is."""
         return command(*line, *(("--js-api-prefix", self.prefix) if self.prefix else ()))
+
+
+def unsealed(name: str, subjects: Iterable[str], line: Callable[..., str] = command) -> tuple[str, ...]:
+    """Return the commands that put another stream in the place of a sealed one, which keeps its messages.
+
+    line: makes a command of its words.
+    """
+    wanted = [word for each in subjects for word in ("--subjects", each)]
+    aside = (line("stream", "edit", name, "--subjects", f"sealed.{name}"),) if wanted else ()
+    return (*aside, line("stream", "copy", name, f"{name}-2", *wanted))
 
 
 def filters_of(config: Info) -> list[str]:
@@ -139,6 +149,14 @@ def _progress(origin: OriginFacts, about: str, evidence: Info) -> Iterator[Findi
     state = origin.info.get("state") or {}
     if not origin.info:
         return
+    if (origin.info.get("config") or {}).get("sealed"):
+        yield Finding(
+            "origin_sealed", WARNING,
+            f"The {origin.kind} {origin.label} is sealed: it takes no messages any more, and cannot be "
+            "unsealed. What it holds is all that comes from there.",
+            {**evidence, "sealed": True},
+            unsealed(origin.name, origin.info["config"].get("subjects") or [], origin.command), about,
+        )  # fmt: skip
     if not state.get("messages"):
         yield Finding(
             "origin_empty", NOTE, f"The {origin.kind} {origin.label} holds no messages.",

@@ -22,7 +22,8 @@ from .account_origin import origin_of
 from .consumer_facts import LetterKeeping
 from .finding import ERROR, Finding
 from .origin_findings import MISSING, PRESENT, UNKNOWN, UNREACHABLE, OriginFacts, filters_of, origins_in
-from .stream_findings import StreamFacts, account_use
+from .retention_findings import BY_CONSUMERS, may_be_untaken
+from .stream_facts import StreamFacts, account_use
 
 Info = dict[str, Any]
 Answer = TypeVar("Answer")
@@ -52,18 +53,17 @@ async def stream_facts(js: JsApi, name: str) -> StreamFacts | Finding:
         return info
     config, state = info["config"], info["state"]
     consumers: list[Info] = []
-    if config.get("retention") == "interest":
+    if config.get("retention") in BY_CONSUMERS:
         consumers = await allowed(js.consumers(name)) or []
-    subjects: Info = {}
-    if config.get("discard_new_per_subject") and state.get("num_subjects", 0) <= MOST_SUBJECTS:
-        subjects = await subjects_of(js, name)
-    return StreamFacts(
+    facts = StreamFacts(
         info,
         account=await allowed(js.request("INFO")) or {},
         consumers=tuple(consumers),
-        subjects=subjects,
         origins=tuple([await _origin(js, *each) for each in origins_in(info)]),
     )
+    if config.get("discard_new_per_subject") or may_be_untaken(facts):
+        facts = replace(facts, subjects=await subjects_of(js, name, state.get("num_subjects", 0)))
+    return facts
 
 
 async def consumer_info(js: JsApi, stream: str, name: str) -> Info | Finding:
@@ -129,8 +129,13 @@ async def allowed(request: Awaitable[Answer]) -> Answer | None:
         return None
 
 
-async def subjects_of(js: JsApi, stream: str) -> dict[str, int]:
-    """Return how many messages each subject of a stream has; empty if it is not told."""
+async def subjects_of(js: JsApi, stream: str, number: int) -> dict[str, int]:
+    """Return how many messages each subject of a stream has; empty if it is not told, or there are too many.
+
+    number: of its subjects.
+    """
+    if number > MOST_SUBJECTS:
+        return {}
     info = await allowed(js.request(f"STREAM.INFO.{stream}", {"subjects_filter": ">"})) or {}
     found: dict[str, int] = (info.get("state") or {}).get("subjects") or {}
     return found

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...cli import words
+from ...cli.words import listed
 from ...protocol.subject import matches
 from ...protocol.transform import SubjectTransform, TransformError
 from .obstacle import obstacle
-from .stream_findings import StreamFacts, filters_of, listed
+from .stream_facts import StreamFacts, filters_of
 from .waypoint import ENDS, POSSIBLE, REACHED, UNKNOWN, Waypoint
 
 Info = Mapping[str, Any]

@@ -7,62 +7,20 @@ server did not tell is not judged.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from ...cli import words
 from ...cli.errors import ExitCode
 from ...cli.proposal import command
-from ...protocol.subject import is_literal, is_subset
-from .account_origin import UNTOLD, AccountOrigin
+from ...cli.words import listed
+from ...protocol.subject import is_literal
 from .finding import ERROR, NOTE, WARNING, Finding
-from .origin_findings import OriginFacts, of_origin
+from .origin_findings import of_origin, unsealed
+from .retention_findings import of_retention
+from .stream_facts import NEAR, StreamFacts, account_use
 
 Info = Mapping[str, Any]
-NEAR = 90  # percent of a limit
 REPLICA_LAG = 1000  # operations; a replica of a busy stream is always a few behind
-FEW = 5  # names in a sentence
-
-
-@dataclass(frozen=True)
-class StreamFacts:
-    """What was asked about a stream.
-
-    info: the answer of STREAM.INFO.
-    account: the answer of INFO; empty if it may not be asked.
-    consumers: the answers of CONSUMER.INFO, where the retention depends on them.
-    subjects: how many messages each subject has, where that is a limit.
-    origins: what it mirrors, or takes from.
-    origin: where the account is made; asked for where that is told.
-    """
-
-    info: Info
-    account: Info = field(default_factory=dict)
-    consumers: tuple[Info, ...] = ()
-    subjects: Mapping[str, int] = field(default_factory=dict)
-    origins: tuple[OriginFacts, ...] = ()
-    origin: AccountOrigin = UNTOLD
-
-    @property
-    def name(self) -> str:
-        """The stream's name."""
-        return str(self.config.get("name", ""))
-
-    @property
-    def config(self) -> Info:
-        """Its configuration."""
-        found: Info = self.info["config"]
-        return found
-
-    @property
-    def state(self) -> Info:
-        """Its state."""
-        found: Info = self.info["state"]
-        return found
-
-    def edit(self, *flags: object) -> str:
-        """Return the command that changes its configuration."""
-        return command("stream", "edit", self.name, *flags)
 
 
 def of_stream(facts: StreamFacts) -> list[Finding]:
@@ -104,13 +62,6 @@ def of_cluster(cluster: Info | None, about: str, *, reports: str) -> Iterator[Fi
         )  # fmt: skip
 
 
-def listed(names: list[str]) -> str:
-    """Return some names in a sentence, and how many more there are."""
-    if len(names) <= FEW:
-        return ", ".join(names)
-    return f"{', '.join(names[:FEW])} and {len(names) - FEW} more"
-
-
 def _servers(facts: StreamFacts) -> Iterator[Finding]:
     yield from of_cluster(
         facts.info.get("cluster"), facts.name, reports=command("stream", "info", facts.name)
@@ -131,7 +82,7 @@ def _subjects(facts: StreamFacts) -> Iterator[Finding]:
     if config.get("sealed"):
         yield Finding(
             "sealed", ERROR, "The stream is sealed: it takes no messages any more, and cannot be unsealed.",
-            {"sealed": True}, (command("stream", "copy", facts.name, f"{facts.name}-2"),), facts.name,
+            {"sealed": True}, unsealed(facts.name, config.get("subjects") or []), facts.name,
         )  # fmt: skip
     elif config.get("mirror"):
         origin = config["mirror"].get("name", "")
@@ -251,81 +202,6 @@ def _sizes_and_ages(facts: StreamFacts) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _interest(facts: StreamFacts) -> Iterator[Finding]:
-    if facts.config.get("retention") != "interest":
-        return
-    subjects = list(facts.config.get("subjects") or [">"])
-    evidence = {"retention": "interest", "consumers": facts.state.get("consumer_count", 0)}
-    if not facts.state.get("consumer_count"):
-        yield Finding(
-            "no_interest", ERROR,
-            "It keeps messages only while a consumer is interested in them, and it has none: publishes are "
-            "acknowledged, and nothing is stored.",
-            evidence, (command("consumer", "add", facts.name, "NAME", "--pull", "--defaults"),), facts.name,
-        )  # fmt: skip
-        return
-    if len(facts.consumers) != facts.state["consumer_count"]:
-        return  # not all of them are known: one of the others may be interested
-    wanted = [each for consumer in facts.consumers for each in filters_of(consumer["config"])]
-    ignored = [each for each in subjects if not any(is_subset(each, of) for of in wanted)]
-    if ignored:
-        yield Finding(
-            "partial_interest", WARNING,
-            f"It keeps messages only while a consumer is interested in them. No single filter covers all of "
-            f"{listed(ignored)}: what no consumer filters there is acknowledged and dropped.",
-            evidence | {"filters": wanted},
-            (command("consumer", "add", facts.name, "NAME", "--pull", "--filter", ignored[0], "--defaults"),),
-            facts.name,
-        )  # fmt: skip
-
-
-def filters_of(config: Info) -> list[str]:
-    """Return what a consumer filters; `>` if it takes everything."""
-    single = config.get("filter_subject")
-    return [single] if single else list(config.get("filter_subjects") or [">"])
-
-
-@dataclass(frozen=True)
-class AccountUse:
-    """How much of `memory` or `storage` (the kind) an account uses, of at most `limit`; -1 for no limit.
-
-    next_one: bytes of a usual message.
-    tier: the replicas of the tier that the limit is of; 0 for the whole account.
-    """
-
-    kind: str
-    limit: int
-    used: int
-    next_one: int
-    tier: int = 0
-
-    @property
-    def full(self) -> bool:
-        """Whether a usual message has no room: where they are large, that may be long before the limit."""
-        return 0 < self.limit < self.used + self.next_one
-
-    @property
-    def near(self) -> bool:
-        """Whether the limit is nearly reached, or reached."""
-        return self.full or 0 < self.limit * NEAR <= self.used * 100
-
-
-def account_use(facts: StreamFacts) -> AccountUse:
-    """Return how much the account uses where a stream is stored, or its tier for as many replicas."""
-    tiers = facts.account.get("tiers") or {}
-    replicas = facts.config.get("num_replicas", 1)
-    tier = tiers.get(f"R{replicas}")
-    use = tier or facts.account
-    kind = "memory" if facts.config.get("storage") == "memory" else "storage"
-    limit = (use.get("limits") or {}).get(f"max_{kind}", -1)
-    messages = facts.state.get("messages", 0)
-    next_one = max(1, facts.state.get("bytes", 0) // messages if messages else 1)
-    used = use.get(kind, 0)
-    if tier:
-        used //= max(1, replicas)  # the limit of a tier is one for each replica, its usage that of all
-    return AccountUse(kind, limit, used, next_one, replicas if tier else 0)
-
-
 def _account(facts: StreamFacts) -> Iterator[Finding]:
     """Yield the limits of the account that are reached, or of the tier for as many replicas."""
     use = account_use(facts)
@@ -355,7 +231,7 @@ CHECKS: tuple[Callable[[StreamFacts], Iterator[Finding]], ...] = (
     _limits,
     _subject_limit,
     _sizes_and_ages,
-    _interest,
+    of_retention,
     _account,
     _origins,
 )

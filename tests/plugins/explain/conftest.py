@@ -49,3 +49,14 @@ def js(server: ServerProcess) -> Iterator[JetStream]:
     """The JetStream API of the server that the tests of a module share."""
     with JetStream.of(server) as api:
         yield api
+
+
+@pytest.fixture
+def examine(cli: Cli) -> Callable[[str], dict[str, dict[str, Any]]]:
+    """examine(NAME): what `pyjs doctor` says about the stream NAME and its consumers, by the checks."""
+
+    def run(name: str) -> dict[str, dict[str, Any]]:
+        records = json.loads(cli.run("doctor", "-o", "json").out)
+        return {each["check"]: each for each in records if each["about"].split(" > ")[0] == name}
+
+    return run

@@ -13,7 +13,7 @@ from pyjs.cli.proposal import command
 from pyjs.keys.nkey import KeyPair, KeyRole
 from pyjs.plugins.explain import finding, origin_findings, publisher, queries, stream_findings
 from pyjs.plugins.explain.account_origin import origin_of
-from pyjs.plugins.explain.stream_findings import StreamFacts
+from pyjs.plugins.explain.stream_facts import StreamFacts
 
 SECOND = 10**9
 
@@ -51,7 +51,7 @@ def cluster(leader: str = "a", **peer: Any) -> dict[str, Any]:
     ],
 )
 def test_the_servers_of_a_stream(found: dict[str, Any], checks: list[str]) -> None:
-    findings = stream_findings.of_stream(stream_findings.StreamFacts(info(cluster=found)))
+    findings = stream_findings.of_stream(StreamFacts(info(cluster=found)))
     assert [each.check for each in findings] == checks
     for each in findings:
         assert each.code is (ExitCode.UNAVAILABLE if each.check == "no_leader" else ExitCode.FAILED)
@@ -59,7 +59,7 @@ def test_the_servers_of_a_stream(found: dict[str, Any], checks: list[str]) -> No
 
 def test_lost_messages() -> None:
     lost = info(state={"messages": 1, "last_seq": 3, "lost": {"msgs": [2, 3], "bytes": 80}})
-    (found,) = stream_findings.of_stream(stream_findings.StreamFacts(lost))
+    (found,) = stream_findings.of_stream(StreamFacts(lost))
     assert (found.check, found.evidence) == ("lost_messages", {"lost": 2, "bytes": 80})
 
 

@@ -1,0 +1,149 @@
+"""Broken worlds that `pyjs explain` and `pyjs doctor` name: each is made, found by both, and repaired."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from lib.cli import Cli
+from lib.eventually import eventually
+from lib.jetstream import ApiFailureError, JetStream
+
+Explain = Callable[..., Any]
+Examine = Callable[[str], dict[str, dict[str, Any]]]
+
+
+def test_a_filter_that_an_edit_of_the_subjects_made_void(
+    js: JetStream, unique: str, explain: Explain, examine: Examine, cli: Cli
+) -> None:
+    js.create(unique, subjects=[f"{unique}.eu.>"])
+    js.publish(f"{unique}.eu.a")
+    js.consumer(unique, "C", filter_subject=f"{unique}.eu.>")
+    js.ack(js.pull(unique, "C")[0][0])
+    assert "filter_impossible" not in {**explain("consumer", unique, "C").found, **examine(unique)}
+    js.update(unique, subjects=[f"{unique}.EU.>"])
+    found = explain("consumer", unique, "C").found["filter_impossible"]
+    assert found["severity"] == "error"
+    assert found["text"] == (
+        f"The stream stores no more messages on {unique}.eu.>: it stores {unique}.EU.>. The last one there "
+        f"is 1. Did you mean {unique}.EU.>?"
+    )
+    assert explain("stream", unique).found["filter_impossible"]["about"] == f"{unique} > C"
+    assert examine(unique)["filter_impossible"]["severity"] == "error"
+    cli.ok(*shlex.split(found["commands"][0])[1:], "--force")
+    js.publish(f"{unique}.EU.a")
+    assert len(js.pull(unique, "C")[0]) == 1
+    assert "filter_impossible" not in {**explain("consumer", unique, "C").found, **examine(unique)}
+    assert "filter_impossible" not in explain("stream", unique).found
+
+
+def test_a_filter_that_a_transform_made_void(
+    js: JetStream, unique: str, explain: Explain, examine: Examine
+) -> None:
+    js.create(unique, subjects=[f"{unique}.in.*"])
+    js.fill(f"{unique}.in.a", 2)
+    js.consumer(unique, "C", filter_subject=f"{unique}.in.a")
+    js.ack(js.pull(unique, "C")[0][0])
+    js.update(
+        unique, subject_transform={"src": f"{unique}.in.*", "dest": f"{unique}.out.{{{{wildcard(1)}}}}"}
+    )
+    found = explain("consumer", unique, "C").found["filter_impossible"]
+    assert (found["severity"], found["evidence"]["last_seq"]) == (
+        "warning",
+        2,
+    )  # one is still to be delivered
+    assert examine(unique)["filter_impossible"]["severity"] == "warning"
+    js.update(unique, subject_transform={"src": f"{unique}.in.b", "dest": f"{unique}.out.b"})
+    assert "filter_impossible" not in {**explain("consumer", unique, "C").found, **examine(unique)}
+
+
+def test_a_filter_that_no_source_brings(
+    js: JetStream, unique: str, explain: Explain, examine: Examine
+) -> None:
+    js.create(f"{unique}-O", subjects=[f"{unique}.>"])
+    js.create(unique, sources=[{"name": f"{unique}-O", "filter_subject": f"{unique}.a"}])
+    js.consumer(unique, "C", filter_subject=f"{unique}.b")
+    assert explain("consumer", unique, "C").found["filter_impossible"]["severity"] == "error"
+    assert examine(unique)["filter_impossible"]["severity"] == "error"
+    js.update(unique, sources=[{"name": f"{unique}-O"}])
+    assert "filter_impossible" not in {**explain("consumer", unique, "C").found, **examine(unique)}
+
+
+def test_a_work_queue_whose_messages_nobody_takes(
+    js: JetStream, unique: str, explain: Explain, examine: Examine
+) -> None:
+    js.create(unique, subjects=[f"{unique}.>"], retention="workqueue")
+    assert "untaken" not in {**explain("stream", unique).found, **examine(unique)}
+    js.fill(f"{unique}.a", 2)
+    js.fill(f"{unique}.b.c", 3)
+    for found in (explain("stream", unique).found, examine(unique)):
+        assert "without a consumer: nobody takes its 5 messages" in found["untaken"]["text"]
+    js.consumer(unique, "C", filter_subject=f"{unique}.b.*")
+    for found in (explain("stream", unique).found, examine(unique)):
+        assert f"nobody takes what is on {unique}.a (2)" in found["untaken"]["text"]
+        assert found["untaken"]["evidence"]["untaken"] == 2
+        line = f"consumer add {unique} NAME --pull --filter {unique}.a --defaults"
+        assert found["untaken"]["commands"][0].endswith(line)
+    assert "untaken" not in explain("consumer", unique, "C").found
+    js.consumer(unique, "D", filter_subject=f"{unique}.a")
+    assert "untaken" not in {**explain("stream", unique).found, **examine(unique)}
+
+
+@pytest.mark.parametrize("retention", ["interest", "workqueue"])
+def test_a_full_stream_names_the_consumer_that_holds_it_back(
+    js: JetStream, unique: str, explain: Explain, examine: Examine, retention: str
+) -> None:
+    js.create(unique, subjects=[f"{unique}.*"], retention=retention, max_msgs=4, discard="new")
+    js.consumer(unique, "FAST", filter_subject=f"{unique}.a")
+    js.consumer(unique, "SLOW", filter_subject=f"{unique}.b" if retention == "workqueue" else f"{unique}.*")
+    js.fill(f"{unique}.a", 1)
+    js.ack(js.pull(unique, "FAST")[0][0])
+    assert "held_back" not in {**explain("stream", unique).found, **examine(unique)}
+    with pytest.raises(ApiFailureError):
+        js.fill(f"{unique}.b", 5)
+    js.pull(unique, "SLOW")
+    for found in (explain("stream", unique).found, examine(unique)):
+        assert found["limit_reached"]["severity"] == "error"
+        said = found["held_back"]
+        assert said["evidence"]["consumers"] == [f"{unique} > SLOW"]
+        assert (said["evidence"]["num_pending"], said["evidence"]["num_ack_pending"]) == (3, 1)
+        assert said["commands"][0].endswith(f"explain consumer {unique} SLOW")
+    js.call(f"CONSUMER.DELETE.{unique}.SLOW")
+    assert "held_back" not in {**explain("stream", unique).found, **examine(unique)}
+
+
+def test_an_origin_that_is_sealed(
+    js: JetStream, unique: str, explain: Explain, examine: Examine, cli: Cli
+) -> None:
+    js.create(f"{unique}-O", subjects=[unique])
+    js.create(unique, sources=[{"name": f"{unique}-O"}])
+    js.publish(unique)
+    eventually(lambda: js.state(unique)["messages"] == 1, 20)
+    assert "origin_sealed" not in {**explain("stream", unique).found, **examine(unique)}
+    js.update(f"{unique}-O", sealed=True)
+    for found in (explain("stream", unique).found, examine(unique)):
+        assert found["origin_sealed"]["severity"] == "warning"
+    assert examine(f"{unique}-O")["sealed"]["severity"] == "note"
+    commands = explain("stream", f"{unique}-O").found["sealed"]["commands"]
+    assert [each.partition("pyjs ")[2] for each in commands] == [
+        each.partition("pyjs ")[2] for each in explain("stream", unique).found["origin_sealed"]["commands"]
+    ]
+    cli.ok(*shlex.split(commands[0])[1:], "--force")
+    copied = cli.run(*shlex.split(commands[1])[1:])
+    assert (copied.code, "is sealed" in copied.err) == (0, True)
+    js.publish(unique)
+    assert js.state(f"{unique}-O-2")["messages"] == 1
+    js.update(unique, sources=[{"name": f"{unique}-O-2"}])
+    assert "origin_sealed" not in {**explain("stream", unique).found, **examine(unique)}
+
+
+def test_an_origin_that_does_not_exist(
+    js: JetStream, unique: str, explain: Explain, examine: Examine
+) -> None:
+    js.create(unique, sources=[{"name": f"{unique}-O"}])
+    for found in (explain("stream", unique).found, examine(unique)):
+        assert found["origin_missing"]["severity"] == "error"
+    js.create(f"{unique}-O", subjects=[unique])
+    assert "origin_missing" not in {**explain("stream", unique).found, **examine(unique)}
