@@ -26,6 +26,7 @@ from ...cli.refusal import plain_error
 from ...cli.user import user_info
 from ...client import secret
 from ..explain.account_origin import origin_of
+from ..explain.domains import other_domains
 from ..explain.publisher import publisher_of
 from ..explain.queries import allowed, subjects_of
 from ..explain.retention_findings import may_be_untaken
@@ -53,6 +54,10 @@ async def gather(profile: Profile, system: str = "") -> DoctorFacts:
             user = await _user(connection)
             link = replace(await _link(connection), ahead=user.ahead)
             jetstream = await _jetstream(connection)
+            if isinstance(jetstream, Failure) and given.domain:
+                others = ", ".join(await other_domains(connection))
+                told = (f"servers tell of the domains {others}",) if others else ()
+                jetstream = replace(jetstream, hints=(*jetstream.hints, *told))
             if isinstance(jetstream, JetStreamFacts):
                 jetstream = replace(
                     jetstream, origin=origin_of(user.data, profile), publisher=publisher_of(user.data)

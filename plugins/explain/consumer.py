@@ -41,7 +41,7 @@ async def _findings(connection: NatsConnection, stream: str, consumer: str) -> l
         return [facts]
     # What is wrong with the stream keeps messages from the consumer, too.
     behind = [each for each in of_stream(facts) if each.severity != NOTE and each.check != "untaken"]
-    info = await queries.consumer_info(connection.js, stream, consumer)
+    info = await queries.consumer_info(connection, stream, consumer)
     if isinstance(info, Finding):
         return [info, *behind]
     filters = [each for each in filters_of(info["config"]) if each != ">"]

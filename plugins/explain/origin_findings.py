@@ -27,6 +27,7 @@ class OriginFacts:
     seen: whether the origin is there, as far as this user can see: PRESENT, MISSING, UNREACHABLE or UNKNOWN.
     info: its own STREAM.INFO.
     unmatched: the filters that no stored message of the origin matches.
+    domains: that servers tell of, if nobody answers for it.
     """
 
     kind: str
@@ -35,6 +36,7 @@ class OriginFacts:
     seen: str = UNKNOWN
     info: Info = field(default_factory=dict)
     unmatched: tuple[str, ...] = ()
+    domains: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -99,6 +101,7 @@ def of_origin(origin: OriginFacts, about: str, age: int) -> Iterator[Finding]:
     active = int(origin.status.get("active", -1))
     silent = not 0 <= active <= SILENT
     error = origin.status.get("error") or {}
+    told = f" Servers tell of the domains {', '.join(origin.domains)}." if origin.domains else ""
     if origin.seen == MISSING:
         text = f"The {origin.kind} {origin.label} does not exist."
         yield Finding("origin_missing", ERROR, text, evidence, (origin.command("stream", "ls"),), about)
@@ -106,7 +109,7 @@ def of_origin(origin: OriginFacts, about: str, age: int) -> Iterator[Finding]:
         yield Finding(
             "origin_unreachable", ERROR,
             f"Nobody answers for the {origin.kind} {origin.label}: its servers or the leaf connection to its "
-            "domain are down, or the prefix is wrong.",
+            f"domain are down, or the prefix is wrong.{told}",
             evidence,
             (command("server", "report", "leafnodes"), origin.command("stream", "info", origin.name)), about,
         )  # fmt: skip

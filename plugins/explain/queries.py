@@ -20,6 +20,7 @@ from ...cli.user import user_info
 from ...protocol import dead_letters
 from .account_origin import origin_of
 from .consumer_facts import LetterKeeping
+from .domains import elsewhere, other_domains
 from .finding import ERROR, Finding
 from .origin_findings import MISSING, PRESENT, UNKNOWN, UNREACHABLE, OriginFacts, filters_of, origins_in
 from .retention_findings import BY_CONSUMERS, may_be_untaken
@@ -36,8 +37,16 @@ OFFLINE = (10118, 10119, 10194, 10195)  # the server has it and does not run it
 
 async def stream_of(connection: NatsConnection, name: str) -> StreamFacts | Finding:
     """Return the same as `stream_facts`, and where the account is made if its limit is nearly reached."""
-    facts = await stream_facts(connection.js, name)
-    if isinstance(facts, Finding) or not account_use(facts).near:
+    try:
+        facts = await stream_facts(connection.js, name)
+    except CliError as error:
+        raise await elsewhere(connection, error, name) from None
+    if isinstance(facts, Finding):
+        return facts
+    if any(each.seen == UNREACHABLE for each in facts.origins):
+        domains = tuple(await other_domains(connection))
+        facts = replace(facts, origins=tuple(replace(each, domains=domains) for each in facts.origins))
+    if not account_use(facts).near:
         return facts
     told = (await user_info(connection, min(connection.timeout, UNREACHABLE_SECONDS))).get("data") or {}
     return replace(facts, origin=origin_of(told, connection.profile))
@@ -66,13 +75,17 @@ async def stream_facts(js: JsApi, name: str) -> StreamFacts | Finding:
     return facts
 
 
-async def consumer_info(js: JsApi, stream: str, name: str) -> Info | Finding:
+async def consumer_info(connection: NatsConnection, stream: str, name: str) -> Info | Finding:
     """Return the information of a consumer, or the finding that nobody answers for it. Raises CliError."""
+    js = connection.js
 
     async def names() -> list[str]:
         return await js.consumer_names(stream)
 
-    return await _answered(js.consumer_info(stream, name), names, name, f"{stream} > {name}")
+    try:
+        return await _answered(js.consumer_info(stream, name), names, name, f"{stream} > {name}")
+    except CliError as error:
+        raise await elsewhere(connection, error, stream, name) from None
 
 
 async def _answered(

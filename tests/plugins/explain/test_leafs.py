@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -108,3 +109,33 @@ def test_the_api_of_another_domain_stays_there(pair: Pair, leafs: Leafs) -> None
         ((outcome, text),) = leafs("$JS.API.STREAM.LIST", "subscription")
         assert (outcome, "does not come there" in text) == ("ends", True)
     eventually(lambda: leafs("$JS.leaf.API.STREAM.LIST")[0][0] == "reached", 20)  # its interest comes later
+
+
+def test_what_is_asked_for_in_the_wrong_domain(pair: Pair, cli: Cli) -> None:
+    acc = cli.with_flags("--server", pair.hub.url, "--user", "acc", "--password", "acc")
+    acc.ok("stream", "add", "ORDERS", "--subjects", "orders.*", "--defaults", "--js-domain", "leaf")
+    acc.ok("consumer", "add", "ORDERS", "NEW", "--pull", "--defaults", "--js-domain", "leaf")
+    for words in (("stream", "ORDERS"), ("consumer", "ORDERS", "NEW")):
+        for flags in ((), ("--js-domain", "lef")):
+            result = acc.run("explain", *words, *flags)
+            assert result.code == (6 if flags else 3)
+            hint = result.err.rpartition("hint: it is in the domain leaf: pyjs ")[2]
+            assert hint.split()[-2:] == ["--js-domain", "leaf"]
+            assert acc.run(*hint.partition("… ")[2].split()).err == ""
+    nowhere = acc.run("explain", "stream", "NOTHING")
+    assert (nowhere.code, "in the domain" in nowhere.err) == (3, False)
+    found = json.loads(acc.run("doctor", "--js-domain", "lef", "-o", "json").out)
+    (told,) = [each["text"] for each in found if each["check"] == "jetstream"]
+    assert "Servers tell of the domains " in told
+    assert "leaf" in told.rpartition("domains ")[2]
+    acc.ok("stream", "rm", "ORDERS", "--force", "--js-domain", "leaf")
+
+
+def test_a_mirror_of_a_domain_that_is_misspelt(pair: Pair, cli: Cli) -> None:
+    acc = cli.with_flags("--server", pair.hub.url, "--user", "acc", "--password", "acc")
+    with api(pair.hub) as js:
+        js.create("FAR", mirror={"name": "O", "external": {"api": "$JS.lef.API", "deliver": ""}})
+        found = json.loads(acc.run("explain", "stream", "FAR", "-o", "json").out)
+        (told,) = [each["text"] for each in found if each["check"] == "origin_unreachable"]
+        assert re.search(r"the prefix is wrong\. Servers tell of the domains .*leaf", told)
+        js.call("STREAM.DELETE.FAR")
