@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...cli.connection import NatsConnection
 from ...cli.user import ask_own_server
-from ...protocol.subject import matches
+from ...protocol.subject import is_subset, matches
 from ..server.poll import poll
 from .queries import allowed
 from .waypoint import UNKNOWN, Waypoint
@@ -30,6 +30,7 @@ OWN = "$SYS.REQ.USER.ACCOUNT"
 MOST_ENTRIES = 16_384  # of the own account
 MOST_ACCOUNTS = 100  # that are asked about to find who imports from an account
 FULL = 100
+RESPONSES = {"Singleton": "singleton", "Streamed": "stream", "Chunked": "chunked"}  # as ACCOUNTZ has them
 SYSTEM_USERS = "users of the system account"
 MAYBE = "A mapping may lead it elsewhere."
 UNSEEN = f"This server tells mappings, imports and leaf connections to {SYSTEM_USERS} only."
@@ -72,7 +73,11 @@ class Accounts:
 
         account = accounts.setdefault(name, AccountOptions(name=name))
         if not any((each.kind, each.subject) == (kind, subject) for each in account.exports):
-            account.exports.append(ExportOptions(kind, subject))
+            export = ExportOptions(kind, subject)
+            for each in self.details.get(name, {}).get("exports") or []:
+                if each.get("type") == kind and is_subset(subject, str(each.get("subject"))):
+                    export.response_type = RESPONSES.get(each.get("response_type"), export.response_type)
+            account.exports.append(export)
 
     def add_to(self, waypoint: Waypoint) -> None:
         """Add what servers say of an account's imports that they do not serve, and what was not looked at."""

@@ -77,7 +77,7 @@ async def waypoints(
         inspector = _Inspector(connection, other, name if not account else "", reported)
         inspector.origin = origin_of(own, connection.profile)
         await inspector.begin()
-        path = MessagePath(reported.registry(name or "$G"))
+        path = MessagePath(reported.registry(name or "$G"), reported.details)
         found = path.registry.get(name or "$G")
         assert found is not None
         publisher = publisher_of({} if account else own)

@@ -8,7 +8,7 @@ Sources: `ClientConnection._publish` in server/client/connection.py, `ServiceImp
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from ...protocol.subject import ANY_REST, is_subset, matches
@@ -29,11 +29,13 @@ MOST_WAYPOINTS = 200
 class MessagePath:
     """The path of one message.
 
+    told: the accounts whose exports are known; None for all.
     waypoints: where it comes to, in order; each is there once.
     """
 
-    def __init__(self, registry: AccountRegistry) -> None:
+    def __init__(self, registry: AccountRegistry, told: Collection[str] | None = None) -> None:
         self.registry = registry
+        self._told = told
         self.waypoints: list[Waypoint] = []
         self._full = False
 
@@ -134,6 +136,8 @@ class MessagePath:
             return
         text = f"It is a request to the service {service.subject} of account {exporter.name}, as {to}."
         waypoint.add("service import", PASSES, text, exporter.name)
+        if self._told is None or exporter.name in self._told:
+            waypoint.add("answers", PASSES, answers_of(service.export), exporter.name)
         for mapped, via in self._mapped(exporter, to):
             how = f"service imported by {waypoint.account}" + (f"; {via}" if via else "")
             if mapped is None:
@@ -158,6 +162,16 @@ class MessagePath:
                     text = f"Account {importer.name} imports it as {local}."
                     waypoint.add("stream import", PASSES, text, importer.name)
                     self._waypoint(importer.name, local, f"{each.subject} imported from {space.name}")
+
+
+def answers_of(export: ServiceExport) -> str:
+    """Return which answers of a service come back to its requests, in a sentence."""
+    name = export.response_type.value.capitalize()
+    if export.response_type.value == "singleton":
+        return (
+            f"One answer comes back: the export's response type is {name}, and further answers are dropped."
+        )
+    return f"Many answers may come back: the export's response type is {name}."
 
 
 def is_answered(subject: str) -> bool:

@@ -40,7 +40,10 @@ accounts {
       lossy: [ { destination: orders.left, weight: 50% }, { destination: lossy, weight: 10% } ]
     }
     exports: [ { stream: "orders.>" } ]
-    imports: [ { service: { account: B, subject: "bill.*" }, to: "orders.bill.*" } ]
+    imports: [
+      { service: { account: B, subject: "bill.*" }, to: "orders.bill.*" }
+      { service: { account: B, subject: "list" }, to: "orders.list" }
+    ]
   }
   L {
     jetstream { max_mem: 1000, max_file: 1000 }
@@ -52,7 +55,7 @@ accounts {
   M { users: [ { user: m, password: m } ], mappings: { MAPPINGS } }
   B {
     users: [ { user: bb, password: bb } ]
-    exports: [ { service: "bill.>" } ]
+    exports: [ { service: "bill.>" }, { service: "list", response: stream } ]
     mappings: { "bill.eu": "bill.at" }
     imports: [ { stream: { account: A, subject: "orders.>" }, prefix: "from.a" } ]
   }
@@ -177,6 +180,31 @@ def test_imports_of_streams_and_services(explain: Explain, offline: Explain, ser
     file = offline("orders.bill.eu")
     assert file.places == [("A", "orders.bill.eu"), ("B", "bill.at"), ("B", "from.a.orders.bill.eu")]
     assert file.at("A", "orders.bill.eu", "service import") == [("passes", "B")]
+
+
+def test_how_many_answers_come_back(explain: Explain, offline: Explain, served: ServerProcess) -> None:
+    with (
+        served.connect(user="bb", **{"pass": "bb"}) as service,
+        served.connect(user="a", **{"pass": "a"}) as client,
+    ):
+        client.sub("_INBOX.1.*", "1")
+        for number, subject in enumerate(("bill.at", "list"), 2):
+            service.sub(subject, str(number))
+        service.sync()
+        for subject, count, text in (
+            ("bill.eu", 1, "One answer comes back"),
+            ("list", 3, "Many answers may"),
+        ):
+            client.pub(f"orders.{subject}", b"", reply=f"_INBOX.1.{subject[:4]}")
+            client.sync()
+            reply = next(each.reply for each in service.sync() if isinstance(each, Msg) and each.reply)
+            for _ in range(3):
+                service.pub(reply, b"answer")
+            service.sync()
+            assert sum(isinstance(each, Msg) for each in client.sync()) == count
+            for found in (explain(f"orders.{subject}", "--sys", "sys"), offline(f"orders.{subject}")):
+                (said,) = [each["text"] for each in found.steps if each["kind"] == "answers"]
+                assert said.startswith(text)
 
 
 def test_waypoints_are_where_it_is_heard(explain: Explain, offline: Explain, served: ServerProcess) -> None:
