@@ -29,6 +29,7 @@ STREAM_NOT_FOUND = 10059
 CONSUMER_NOT_FOUND = 10014
 NOT_ENABLED = 10039
 RESERVED_METADATA = "_nats."  # starts the names of what servers write into metadata
+NO_TIER = 10120  # the account has no limits for so many replicas
 UNAVAILABLE = 10008  # there is no leader, of the stream or of the cluster
 _FORBIDDEN = frozenset(" \t\r\n\f.*>/\\")
 
@@ -119,6 +120,8 @@ class JsApi:
             hint = f"the account has no JetStream: see {in_hint('account info')}"
         elif err_code == UNAVAILABLE:
             hint = "there is no leader just now: most servers of the cluster have to be up"
+        elif err_code == NO_TIER:
+            hint = f"{in_hint('account info')} shows how many --replicas the account has limits for"
         return RemoteError(
             int(error.get("code", 0)), err_code, str(error.get("description", "unknown error")), hint
         )

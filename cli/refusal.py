@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+import time
 from typing import TYPE_CHECKING
 from urllib.parse import urlparse
 
 from .errors import CliError, NotFoundError, RefusedError, UnavailableError
 from .profile import Profile, with_scheme
+from .proposal import command
 
 if TYPE_CHECKING:
     from ..client import AuthorizationError, NoServers
@@ -44,6 +46,19 @@ def not_connected(profile: Profile, error: AuthorizationError | NoServers) -> Cl
     return (NotFoundError if error.missing else CliError)(str(error))  # a credential that cannot be read
 
 
+def _expired(profile: Profile) -> str:
+    """Return that the user's token has expired, and how a new one is made; empty if it has not."""
+    from . import words
+    from .credentials import token_of
+
+    name, end = token_of(profile)
+    left = 1 if end is None else end - time.time_ns()
+    if left > 0:
+        return ""
+    line = command("nsc", "edit", "user", "--name", name or "NAME", "--expiry", "90d")
+    return f"the token of the user {name} expired {words.span(-left)} ago: '{line}' signs a new one"
+
+
 def refused(profile: Profile, error: BaseException) -> CliError:
     """Return the CliError for a connection that failed with `error`."""
     where = ", ".join(bare_url(url) for url in profile.servers)
@@ -56,7 +71,7 @@ def refused(profile: Profile, error: BaseException) -> CliError:
         as_whom = f' the user "{who}"' if who else f" the connection: {nobody}"
         return RefusedError(
             f"setup failed: {text}",
-            f"the server at {where} refused{as_whom}",
+            (by_token and _expired(profile)) or f"the server at {where} refused{as_whom}",
             "check --user and --password, --creds, --nkey or the context in use",
         )
     if "secure connection not available" in text:

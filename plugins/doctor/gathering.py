@@ -18,7 +18,7 @@ from urllib.parse import urlparse
 
 from ...cli import context, flags, words
 from ...cli.connection import NatsConnection, connect
-from ...cli.credentials import jwt_credentials
+from ...cli.credentials import token_of
 from ...cli.errors import CliError, RemoteError
 from ...cli.jetstream import NOT_ENABLED, JsApi
 from ...cli.profile import OVERLAY, Profile, of_context
@@ -102,7 +102,7 @@ def _settings(profile: Profile) -> ConnectionSettings:
         fields = context.load(profile.context)
         if any(fields.get(name) for name in SECRETS):
             file, mode = str(path), path.stat().st_mode & 0o777
-    user, end = _token(profile)
+    user, end = token_of(profile)
     first = urlparse(profile.servers[0] if "://" in profile.servers[0] else f"nats://{profile.servers[0]}")
     plain = bool(profile.text("password") or profile.text("token") or first.username)
     return ConnectionSettings(
@@ -126,27 +126,6 @@ def _overridden(profile: Profile, fields: dict[str, Any]) -> tuple[str, ...]:
     return tuple(
         variable for variable, name in found if fields.get(name) and fields[name] != profile.fields[name]
     )
-
-
-def _token(profile: Profile) -> tuple[str, int | None]:
-    """Return the name in the user's token, and when it expires, in ns since 1970; None for never."""
-    from ...keys.decorated import parse_credentials
-    from ...keys.errors import IdentityError
-    from ...keys.token import payload_of
-
-    creds = profile.text("creds") or profile.text("nsc")
-    try:
-        if creds:
-            text = secret.text_or_file("creds", creds, "-----BEGIN")
-        elif profile.text("user_jwt"):
-            text = jwt_credentials(profile)
-        else:
-            return "", None
-        payload = payload_of(parse_credentials(text).jwt)
-        end = int(payload.get("exp") or 0)
-    except (CliError, IdentityError, TypeError, ValueError):
-        return "", None  # the connection fails for it, and says so
-    return str(payload.get("name", "")), end * SECOND if end else None
 
 
 def _file_end(path: str) -> int | None:

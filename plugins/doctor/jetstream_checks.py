@@ -76,6 +76,7 @@ def of_jetstream(jetstream: JetStreamFacts) -> Iterator[Finding]:
             {"leader": ""}, (command("server", "report", "health"),), name, ExitCode.UNAVAILABLE,
         )  # fmt: skip
     yield from _count(jetstream.account)
+    yield from _tiers(jetstream.account)
     reported: set[str] = set()
     queues = {str(each["config"]["name"]): each for each in jetstream.streams}
     for info in jetstream.streams:
@@ -184,6 +185,18 @@ def _count(account: Info) -> Iterator[Finding]:
                 f"{label} has {words.number(used)} of at most {words.counted(limit, 'stream')}.",
                 {"max_streams": limit, "streams": used}, (command("account", "info"),),
             )  # fmt: skip
+
+
+def _tiers(account: Info) -> Iterator[Finding]:
+    """Yield that the account has no limits for streams of one replica, which are most."""
+    tiers = sorted(account.get("tiers") or {})
+    if tiers and "R1" not in tiers:
+        yield Finding(
+            "tiers", NOTE,
+            f"The account has limits for streams of tier {listed(tiers)} only: a stream with another number "
+            "of replicas is refused, also where --replicas is not given.",
+            {"tiers": tiers}, (command("account", "info"),),
+        )  # fmt: skip
 
 
 def _replicas(facts: StreamFacts) -> Iterator[Finding]:

@@ -496,4 +496,4 @@ def test_every_check_is_on_the_page() -> None:
     rows = re.findall(r"(?m)^\| (`\w+`(?:, `\w+`)*) \|", page)
     named = {name.strip("`") for row in rows for name in row.split(", ")}
     made = {check for _, expected, _ in CASES.values() for _, check in expected}
-    assert named == made | OF_STREAMS | OF_CONSUMERS | {"jetstream_domain", "sealed"}
+    assert named == made | OF_STREAMS | OF_CONSUMERS | {"jetstream_domain", "sealed", "tiers"}

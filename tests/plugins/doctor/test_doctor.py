@@ -203,7 +203,22 @@ def test_credentials_that_end_soon(launch: Callable[[str], ServerProcess], tmp_p
     expired = examined(account.user("expired", exp=now - 60).write(tmp_path))
     assert expired.found == {"connection": "error", "credentials": "error"}
     (told,) = [each["text"] for each in expired.records if each["check"] == "connection"]
-    assert "its token has expired, was revoked, or is of an account" in told
+    assert "The token of the user expired expired 1m" in told
+    assert "nsc edit user --name expired --expiry 90d' signs a new one" in told
+
+
+def test_an_account_that_has_limits_for_three_replicas_only(
+    launch: Callable[[str], ServerProcess], tmp_path: Path
+) -> None:
+    env = OperatorEnv()
+    tiers = {"R3": {"mem_storage": -1, "disk_storage": -1, "streams": -1, "consumer": -1}}
+    account = env.account("A", limits={"tiered_limits": tiers})
+    url = launch(env.memory(account, more='jetstream { store_dir: "<store>" }')).url
+    cli = Cli(tmp_path, "--server", url, "--creds", str(account.user("u").write(tmp_path)))
+    refused = cli.run("stream", "add", "ORDERS", "--subjects", "orders", "--defaults")
+    assert refused.code == 4
+    assert "account info' shows how many --replicas the account has limits for" in refused.err
+    assert Examined(cli).found == {"jetstream_domain": "note", "tiers": "note"}
 
 
 def test_servers(launch: Callable[[str], ServerProcess], tmp_path: Path) -> None:

@@ -27,9 +27,14 @@ NEVER_HEARD = {"name": "O", "active": -1}
 # name: facts, (severity, check) of what is found, and what its text has
 CASES: dict[str, tuple[JetStreamFacts, list[tuple[str, str]], str]] = {
     "few more streams of a tier": (
-        JetStreamFacts(tiers(R3={"streams": 9, "limits": {"max_streams": 10}})),
+        JetStreamFacts(tiers(R1={}, R3={"streams": 9, "limits": {"max_streams": 10}})),
         [("warning", "streams_limit")],
         "Tier R3 of the account has 9 of at most 10",
+    ),
+    "no tier for one replica": (
+        JetStreamFacts(tiers(R3={"streams": 0, "limits": {}})),
+        [("note", "tiers")],
+        "limits for streams of tier R3 only",
     ),
     "a tier that nobody uses": (
         JetStreamFacts(tiers(R1={"streams": 0, "limits": {"max_streams": 10}})),
