@@ -1,12 +1,16 @@
-"""Subjects that two streams would store, which no server accepts: found while nothing has been done yet."""
+"""Subjects of two streams, or of two consumers of a work queue: no server accepts them.
+
+Promises: they are found while nothing has been done yet.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from ..protocol.api.consumer import ConsumerConfig
 from ..protocol.api.stream import StreamConfig
-from ..protocol.subject import ANY_REST, ANY_TOKEN
+from ..protocol.subject import ANY_REST, ANY_TOKEN, collide
 from .declared import Id
 from .errors import ConflictError
 from .observed_state import ObservedState
@@ -32,6 +36,25 @@ def refuse(full: Mapping[Id, StreamConfig], observed: ObservedState, deleted: Co
         holders.add(id, config.subjects)
     if reasons:
         raise ConflictError("two streams cannot store the same subject", reasons)
+
+
+def refuse_consumers(consumers: Mapping[Id, ConsumerConfig]) -> None:
+    """Raise ConflictError if two consumers of one stream would take the same messages.
+
+    consumers: of work queues, as they will be.
+    """
+    filters: dict[Id, list[tuple[Id, str]]] = defaultdict(list)
+    for id, config in consumers.items():  # noqa: A001
+        filters[id._replace(consumer="")] += [(id, each) for each in config.filters or [ANY_REST]]
+    reasons: dict[str, None] = {}
+    for taken in filters.values():
+        for index, (id, one) in enumerate(taken):  # noqa: A001
+            for other, two in taken[:index]:
+                if other != id and collide(one, two):
+                    what = one if one == two else f"{one} and {two}"
+                    reasons.setdefault(f"{id} and {other} would both take messages on {what}")
+    if reasons:
+        raise ConflictError("two consumers of a work queue cannot take the same messages", list(reasons))
 
 
 class _Holders:

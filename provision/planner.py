@@ -61,8 +61,30 @@ class _Planner:
         deletions = list(self._deletions(replaced))
         gone = {each.id for each in deletions}
         overlaps.refuse(self.full, self.observed, gone)
+        overlaps.refuse_consumers(self._workers(gone | replaced))
         actions = order.ordered([*streams, *consumers, *deletions], self.observed, self.full)
         return ChangePlan(tuple(actions), tuple(missing_origins(self.declared, self.observed, gone)))
+
+    def _workers(self, gone: set[Id]) -> dict[Id, ConsumerConfig]:
+        """Return the consumers that work queues will have, of the streams with declared ones.
+
+        gone: streams and consumers that will not be there, or not as they are.
+        """
+        found: dict[Id, ConsumerConfig] = {}
+        for stream in self.used:
+            config = self._config_of(stream)
+            if config is None or config.retention != "workqueue":
+                continue
+            there = self.observed.stream(stream)
+            if there is not None and stream not in gone:
+                own = {stream._replace(consumer=name): each.config for name, each in there.consumers.items()}
+                found |= {id: each for id, each in own.items() if id not in gone}  # noqa: A001
+        declared = {each.id: each.config for each in self.declared.consumers.values()}
+        streams = {id: self._config_of(id._replace(consumer="")) for id in declared}  # noqa: A001
+        for id, config in streams.items():  # noqa: A001
+            if config is not None and config.retention == "workqueue":
+                found[id] = declared[id]
+        return found
 
     def _check_owners(self) -> None:
         others = []

@@ -221,6 +221,26 @@ def test_a_stream_may_have_the_subjects_of_one_that_is_deleted_or_elsewhere() ->
     assert steps(make(moved, elsewhere, NOW)) == ["create NEW in leaf"]
 
 
+def test_two_consumers_of_a_work_queue_are_refused_if_they_take_the_same() -> None:
+    def queue(**filters: str) -> DomainDocument:
+        consumers = {
+            name: {"filter_subject": each, "ack_policy": "explicit"} for name, each in filters.items()
+        }
+        section = {"subjects": ["w.>"], "retention": "workqueue", "consumers": consumers}
+        return document(streams={"W": section})
+
+    with pytest.raises(ConflictError, match=r"W > b and W > a would both take messages on w\.> and w\.a"):
+        make(declare([queue(a="w.a", b="w.>")]), NOTHING, NOW)
+    apart = declare([queue(a="w.a", b="w.b")])
+    assert len(make(apart, NOTHING, NOW).pending) == 3
+    there = observed_as(apart)
+    assert not make(apart, there, NOW).pending
+    with pytest.raises(ConflictError, match=r"W > c and W > a would both take messages on w\.a"):
+        make(declare([queue(c="w.a")]), there, NOW)
+    mine = observed_as(declare([queue(a="w.a")], "us"))
+    assert len(make(declare([queue(c="w.a")], "us"), mine, NOW, prune="us").pending) == 2  # a goes
+
+
 def test_a_consumer_at_the_end_of_an_empty_stream_loses_nothing() -> None:
     consumers = {"c": ObservedConsumer(ConsumerConfig(durable_name="c"))}
     stream = ObservedStream(StreamConfig(name="A", metadata={"pyjs.owner": "us"}), consumers=consumers)
