@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -24,6 +25,7 @@ from .info import CONSUMER, chosen
 
 SECOND = 1_000_000_000
 ASK_SECONDS = 1.0  # to find out why nothing came: through a restricted import nobody answers
+SOON = 0.5  # seconds, after which a server has refused the request if it does
 PUSH_BASED = "Consumer is push based"  # how servers refuse a pull
 ACK, NAK, TERM = b"+ACK", b"-NAK", b"+TERM"
 SPOKEN = {ACK: "Acknowledged message", NAK: "Negative Acknowledged message", TERM: "Terminated message"}
@@ -134,13 +136,17 @@ async def _pull(connection: NatsConnection, stream: str, consumer: str) -> Any:
     inbox = connection.nc.new_inbox()
     received = await connection.nc.subscribe(inbox, max_msgs=1)
     request = b'{"batch":1,"expires":%d}' % int(connection.timeout * SECOND)
-    await connection.nc.publish(
-        connection.js.subject(f"CONSUMER.MSG.NEXT.{stream}.{consumer}"), request, inbox
-    )
-    try:
-        message = await received.next_msg(timeout=connection.timeout + 0.25)
-    except (TimeoutError, nats_errors.TimeoutError):
-        message = None
+    subject = connection.js.subject(f"CONSUMER.MSG.NEXT.{stream}.{consumer}")
+    await connection.nc.publish(subject, request, inbox)
+    message = None
+    soon = min(SOON, connection.timeout)
+    for seconds in (soon, connection.timeout + 0.25 - soon):
+        with suppress(TimeoutError, nats_errors.TimeoutError):
+            message = await received.next_msg(timeout=seconds)
+            break
+        for each in connection.errors:
+            if any(part.lower() in str(each).lower() for part in (f'"{subject}"', f'"{inbox}"')):
+                raise RefusedError(f"no message received: {plain_error(each)}")
     status = "408" if message is None else "" if message.data else (message.headers or {}).get("Status", "")
     if status:
         raise await _why(connection, stream, consumer, status, message)

@@ -37,6 +37,7 @@ OF_STREAMS = {
     "held_back",
     "origin_missing",
     "origin_sealed",
+    "origin_restarted",
     "origin_starts_later",
     "no_leader",
     "replica_offline",

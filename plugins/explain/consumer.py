@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import click
 
@@ -10,6 +11,7 @@ from ...cli import output
 from ...cli.command import Command
 from ...cli.connection import NatsConnection, connect
 from ...cli.errors import ExitCode
+from ...cli.jetstream import JsApi
 from ..consumer.info import CONSUMER, chosen
 from ..stream.info import ALL, STREAM
 from . import queries
@@ -17,7 +19,7 @@ from .ack_findings import EXAMPLE, ack_subject, given_up
 from .consumer_facts import ConsumerFacts
 from .consumer_findings import of_consumer
 from .finding import FINDINGS, NOTE, Finding, show
-from .publisher import refused
+from .publisher import Publisher, asked, refusal
 from .stream_facts import filters_of
 from .stream_findings import of_stream
 
@@ -51,10 +53,20 @@ async def _findings(connection: NatsConnection, stream: str, consumer: str) -> l
         number = facts.state.get("num_subjects", 0)
         subjects = sorted(await queries.subjects_of(connection.js, stream, number))
     known = ConsumerFacts(info, facts.info, last, tuple(subjects))
-    if known.count("num_ack_pending") or known.count("num_redelivered"):
-        example = ack_subject(known, EXAMPLE)
-        mute = await refused(connection, example, "acknowledgements", queries.UNREACHABLE_SECONDS)
-        known = replace(known, mute=mute)
+    known = _permitted(known, await asked(connection, queries.UNREACHABLE_SECONDS), connection.js)
     if given_up(known)[0]:
         known = replace(known, keeping=await queries.letter_keeping(connection.js, stream, consumer))
     return [*of_consumer(known), *behind]
+
+
+def _permitted(facts: ConsumerFacts, user: Publisher, js: JsApi) -> ConsumerFacts:
+    """Return the facts with what this user may not do that a client of the consumer has to."""
+    mute = unasked = ""
+    if facts.count("num_ack_pending") or facts.count("num_redelivered"):
+        mute = user.mute("acknowledgements", partial(refusal, subject=ack_subject(facts, EXAMPLE)))
+    target = facts.config.get("deliver_subject", "")
+    if not target:
+        subject = js.subject(f"CONSUMER.MSG.NEXT.{facts.info['stream_name']}.{facts.info['name']}")
+        unasked = user.mute("requests for messages", partial(refusal, subject=subject), answer=False)
+    deaf = user.deaf(target, facts.config.get("deliver_group", "")) if target else ""
+    return replace(facts, mute=mute, unasked=unasked, deaf=deaf)

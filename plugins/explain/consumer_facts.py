@@ -45,7 +45,9 @@ class ConsumerFacts:
     last: the sequence of the last message that each filter matches, 0 for none; not asked: not there.
     subjects: what is stored in the stream, if a filter matches nothing and they are not too many.
     keeping: what is known of the dead letters of this consumer.
-    mute: why this user may not publish acknowledgements, in a sentence; empty if it may, or nobody told.
+    mute, unasked: why this user may not publish acknowledgements, or requests for messages, in a sentence.
+        Empty if it may, or nobody told.
+    deaf: why it may not subscribe to where messages are delivered to.
     """
 
     info: Info
@@ -54,6 +56,8 @@ class ConsumerFacts:
     subjects: tuple[str, ...] = ()
     keeping: LetterKeeping = field(default_factory=LetterKeeping)
     mute: str = ""
+    unasked: str = ""
+    deaf: str = ""
 
     @property
     def config(self) -> Info:

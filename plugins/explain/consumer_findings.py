@@ -40,6 +40,13 @@ def _paused(facts: ConsumerFacts) -> Iterator[Finding]:
 
 def _start(facts: ConsumerFacts) -> Iterator[Finding]:
     policy = facts.config.get("deliver_policy", "all")
+    if policy in ("last", "last_per_subject"):
+        which = "the last message" if policy == "last" else "the last message of each subject"
+        yield Finding(
+            "starts_last", NOTE, f"It began with {which} at its creation; none before is delivered.",
+            {"deliver_policy": policy, "created": facts.info["created"]},
+            (facts.line("copy", "NAME", "--deliver", "all"),), facts.about,
+        )  # fmt: skip
     if facts.at("delivered", "consumer_seq"):
         return
     last = facts.state.get("last_seq", 0)
@@ -82,7 +89,14 @@ def _pulls(facts: ConsumerFacts) -> Iterator[Finding]:
         return
     pending, waiting = facts.count("num_pending"), facts.count("num_waiting")
     most = config.get("max_waiting", 0)
-    if not waiting and pending:
+    if facts.unasked:
+        yield Finding(
+            "pull_refused", NOTE if waiting else ERROR,
+            f"{facts.unasked} It gets nothing of this consumer"
+            + (", while others ask for messages." if waiting else ", and nobody else asks."),
+            {"num_pending": pending, "num_waiting": waiting}, (command("account", "info"),), facts.about,
+        )  # fmt: skip
+    elif not waiting and pending:
         yield Finding(
             "no_pulls", WARNING,
             f"{words.counted(pending, 'message', 'is', 'are')} to be delivered, and no client asks: a pull "
@@ -113,7 +127,15 @@ def _pushes(facts: ConsumerFacts) -> Iterator[Finding]:
     subject, group = config.get("deliver_subject"), config.get("deliver_group", "")
     if not subject:
         return
-    if not facts.info.get("push_bound"):
+    bound = bool(facts.info.get("push_bound"))
+    if facts.deaf:
+        yield Finding(
+            "subscribe_refused", NOTE if bound else ERROR,
+            f"{facts.deaf} Messages of this consumer go there"
+            + (", and others hear them." if bound else ", and nobody hears them."),
+            {"deliver_subject": subject, "deliver_group": group}, (command("account", "info"),), facts.about,
+        )  # fmt: skip
+    elif not bound:
         as_member = f" in the queue group {group}" if group else ""
         yield Finding(
             "no_push_interest", ERROR,
@@ -138,6 +160,24 @@ def _unused(facts: ConsumerFacts) -> Iterator[Finding]:
             f"Nobody uses it: {words.go_span(threshold)} after its last use the server removes it.",
             {"inactive_threshold": words.go_span(threshold)},
             (facts.line("edit", "--inactive-threshold", words.go_span(2 * threshold)),), facts.about,
+        )  # fmt: skip
+
+
+def _forms(facts: ConsumerFacts) -> Iterator[Finding]:
+    """Yield in which form messages come, where that looks like a fault."""
+    config = facts.config
+    if config.get("headers_only"):
+        yield Finding(
+            "headers_only", NOTE, "It delivers headers without bodies; Nats-Msg-Size says how large each is.",
+            {"headers_only": True}, (facts.line("edit", "--no-headers-only"),), facts.about,
+        )  # fmt: skip
+    if config.get("replay_policy") == "original" and facts.count("num_pending"):
+        yield Finding(
+            "replay_original", NOTE,
+            "It delivers messages at the pace at which they were stored: what came an hour apart comes an "
+            "hour apart.",
+            {"replay_policy": "original", "num_pending": facts.count("num_pending")},
+            (facts.line("copy", "NAME", "--replay", "instant"),), facts.about,
         )  # fmt: skip
 
 
@@ -204,6 +244,7 @@ CHECKS: tuple[Callable[[ConsumerFacts], Iterator[Finding]], ...] = (
     _pulls,
     _pushes,
     _unused,
+    _forms,
     _missed,
     _pinned,
     _progress,

@@ -92,19 +92,30 @@ def _same(status: Info, config: Info) -> bool:
     return named and (not filters or filters == filters_of(config))
 
 
-def of_origin(origin: OriginFacts, about: str, age: int) -> Iterator[Finding]:
+def of_origin(origin: OriginFacts, about: str, age: int, last: int = 0) -> Iterator[Finding]:
     """Yield what is to be said about a mirror or source of the stream `about`.
 
     age: nanoseconds since that stream was created; the connection of a new one is not there yet.
+    last: the last sequence of that stream.
     """
     evidence = _evidence(origin)
     active = int(origin.status.get("active", -1))
     silent = not 0 <= active <= SILENT
     error = origin.status.get("error") or {}
+    start = origin.config.get("opt_start_seq", 0)  # a mirror that begins later has no end of its own yet
     told = f" Servers tell of the domains {', '.join(origin.domains)}." if origin.domains else ""
     if origin.seen == MISSING:
         text = f"The {origin.kind} {origin.label} does not exist."
         yield Finding("origin_missing", ERROR, text, evidence, (origin.command("stream", "ls"),), about)
+    elif origin.kind == "mirror" and origin.info and _end(origin) < last >= start:
+        yield Finding(
+            "origin_restarted", ERROR,
+            f"The mirror {origin.label} ends at sequence {words.number(_end(origin))}, and this copy of it "
+            f"at {words.number(last)}: {origin.name} was made again, or has lost its end. Nothing comes "
+            "until it is beyond that sequence, and what it stores before is never copied.",
+            {**evidence, "last_seq": last},
+            (command("stream", "copy", about, f"{about}-2"), command("stream", "rm", about)), about,
+        )  # fmt: skip
     elif origin.seen == UNREACHABLE and silent:
         yield Finding(
             "origin_unreachable", ERROR,
@@ -137,6 +148,11 @@ def of_origin(origin: OriginFacts, about: str, age: int) -> Iterator[Finding]:
                 evidence, (origin.command("stream", "info", origin.name),), about,
             )  # fmt: skip
         yield from _progress(origin, about, evidence)
+
+
+def _end(origin: OriginFacts) -> int:
+    """Return the last sequence of an origin that answers."""
+    return int((origin.info.get("state") or {}).get("last_seq", 0))
 
 
 def _progress(origin: OriginFacts, about: str, evidence: Info) -> Iterator[Finding]:

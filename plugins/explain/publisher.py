@@ -1,4 +1,4 @@
-"""Who publishes, and what it may publish, by what a server or a configuration says of a user."""
+"""Who publishes, and what it may publish and hear, by what a server or a configuration says of a user."""
 
 from __future__ import annotations
 
@@ -31,17 +31,28 @@ class Publisher:
         self.permissions = permissions
         self.known = known
 
-    def mute(self, what: str, refusal: Callable[[Permissions], str]) -> str:
-        """Return why it may not publish `what`, as a sentence.
-
-        Empty if it may, or if it may answer what it receives.
+    def mute(self, what: str, refusal: Callable[[Permissions], str], *, answer: bool = True) -> str:
+        """Return why it may not publish `what`, as a sentence; empty if it may.
 
         refusal: why its lists do not allow that.
+        answer: whether that answers what it receives, which it may be allowed on its own.
         """
-        if self.permissions is None or self.permissions.responses is not None:
+        if self.permissions is None or (answer and self.permissions.responses is not None):
             return ""
         why = refusal(self.permissions)
-        return f"{self.label[:1].upper()}{self.label[1:]} may not publish {what}: {why}." if why else ""
+        return f"{self._beginning} may not publish {what}: {why}." if why else ""
+
+    def deaf(self, subject: str, queue: str = "") -> str:
+        """Return why it may not subscribe to a subject, in a queue group, as a sentence; empty if it may."""
+        if self.permissions is None or self.permissions.may_subscribe(subject, queue):
+            return ""
+        denied = [each for each, _ in self.permissions.subscribe_deny if is_subset(subject, each)]
+        why = f"{denied[0]} denies it" if denied else "none of its allowed subjects has it"
+        return f"{self._beginning} may not subscribe to {subject}: {why}."
+
+    @property
+    def _beginning(self) -> str:
+        return f"{self.label[:1].upper()}{self.label[1:]}"
 
 
 def publisher_of(user: Info) -> Publisher:
@@ -94,10 +105,13 @@ def _permissions(reported: Info | None) -> Permissions | None:
 
     if not reported:
         return None
-    publish, replies = reported.get("publish") or {}, reported.get("responses")
-    side = SubjectPermission(publish.get("allow") or None, publish.get("deny") or None)
+    publish, subscribe = (
+        SubjectPermission(side.get("allow") or None, side.get("deny") or None)
+        for side in (reported.get(name) or {} for name in ("publish", "subscribe"))
+    )
+    replies = reported.get("responses")
     answers = ResponsePermission(replies.get("max", 1), replies.get("ttl", 0)) if replies else None
-    return Permissions(PermissionsOptions(publish=side, allow_responses=answers))
+    return Permissions(PermissionsOptions(publish, subscribe, answers))
 
 
 def refusal(permissions: Permissions, subject: str) -> str:
@@ -118,14 +132,6 @@ def refusal_of_all(permissions: Permissions, patterns: Iterable[str]) -> str:
             return ""
         why = why or (f"{denied[0]} denies it" if denied else "none of its allowed subjects has one of them")
     return why
-
-
-async def refused(connection: NatsConnection, subject: str, what: str, seconds: float) -> str:
-    """Return why this user may not publish to `subject`, as a sentence that calls it `what`.
-
-    Empty if it may, if it may answer what it receives, or if its server says nothing of it in time.
-    """
-    return (await asked(connection, seconds)).mute(what, lambda lists: refusal(lists, subject))
 
 
 async def asked(connection: NatsConnection, seconds: float) -> Publisher:

@@ -61,7 +61,8 @@ def store(waypoint: Waypoint, streams: Iterable[StoredStream]) -> list[tuple[str
             text = f"{facts.name} stores it{under} only if there is room for it: {found.text}"
             waypoint.add("stream", POSSIBLE, text, facts.name)
         else:
-            waypoint.add("stream", REACHED, f"{facts.name} stores it{under}.", facts.name)
+            silent = ", and acknowledges nothing" if facts.config.get("no_ack") else ""
+            waypoint.add("stream", REACHED, f"{facts.name} stores it{under}{silent}.", facts.name)
         _consumers(waypoint, each, subject)
         _copies(waypoint, facts.name, subject, every)
         sent = transformed(facts.config.get("republish"), subject)

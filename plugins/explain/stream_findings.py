@@ -184,6 +184,12 @@ def _subject_limit(facts: StreamFacts) -> Iterator[Finding]:
 
 def _sizes_and_ages(facts: StreamFacts) -> Iterator[Finding]:
     config, state = facts.config, facts.state
+    if config.get("no_ack") and config.get("subjects"):
+        yield Finding(
+            "no_ack", NOTE,
+            "It acknowledges no publish: clients that wait for that take each message for lost.",
+            {"no_ack": True}, (facts.edit("--ack"),), facts.name,
+        )  # fmt: skip
     if config.get("max_msg_size", -1) > 0:
         yield Finding(
             "max_msg_size", NOTE,
@@ -222,7 +228,7 @@ def _account(facts: StreamFacts) -> Iterator[Finding]:
 def _origins(facts: StreamFacts) -> Iterator[Finding]:
     age = words.since(facts.info.get("created", ""), facts.info.get("ts", ""))
     for origin in facts.origins:
-        yield from of_origin(origin, facts.name, age)
+        yield from of_origin(origin, facts.name, age, facts.state.get("last_seq", 0))
 
 
 CHECKS: tuple[Callable[[StreamFacts], Iterator[Finding]], ...] = (

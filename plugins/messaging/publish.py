@@ -156,7 +156,10 @@ async def _send(
             f"this says more: {command('explain', 'subject', subject)}",
         ) from None
     except TimedOut:
-        raise UnavailableError(f"no acknowledgement for {subject} within {connection.timeout:g} s") from None
+        raise UnavailableError(
+            f"no acknowledgement for {subject} within {connection.timeout:g} s",
+            f"this says more: {command('explain', 'subject', subject)}",
+        ) from None
     return _stored(messages.parse_ack(answer.data))
 
 

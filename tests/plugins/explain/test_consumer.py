@@ -22,6 +22,9 @@ jetstream { store_dir: "<store>" }
 accounts { SHOP: { jetstream: enabled, users: [
     { user: free, password: free }
     { user: mute, password: mute, permissions: { publish: { deny: "$JS.ACK.>" } } }
+    { user: idle, password: idle, permissions: {
+        publish: { allow: ">", deny: "$JS.API.CONSUMER.MSG.NEXT.>" }, allow_responses: true } }
+    { user: deaf, password: deaf, permissions: { subscribe: { deny: "to.>" } } }
 ] } }
 """
 
@@ -206,6 +209,49 @@ def test_this_user_may_not_acknowledge(
     assert proposed[:-3] == ["--server", url, "--user", "mute", "--password", "…"]
     assert mute.run(*proposed[-3:]).code == 4
     assert "ack_refused" not in free.run(*line).out
+
+
+def test_this_user_may_not_ask_for_messages(
+    serve: Callable[[str], ServerProcess], tmp_path: Path, unique: str
+) -> None:
+    url = serve(MUTE).url
+    free = Cli(tmp_path, "--server", url, "--user", "free", "--password", "free")
+    idle = Cli(tmp_path, "--server", url, "--user", "idle", "--password", "idle")
+    free.ok("stream", "add", unique, "--subjects", unique, "--defaults")
+    free.ok("consumer", "add", unique, "C", "--pull", "--defaults")
+    free.ok("pub", unique, "one", "-J", "-q")
+    refused = idle.run("consumer", "next", unique, "C")
+    assert (refused.code, "permissions violation for publish" in refused.err.lower()) == (4, True)
+    line = ("explain", "consumer", unique, "C", "-o", "json")
+    (found,) = json.loads(idle.run(*line).out)
+    assert (found["check"], found["severity"]) == ("pull_refused", "error")
+    assert found["text"] == (
+        "User idle may not publish requests for messages: $JS.API.CONSUMER.MSG.NEXT.> denies it. It gets "
+        "nothing of this consumer, and nobody else asks."
+    )
+    with JetStream.of(serve(MUTE), user="free", **{"pass": "free"}) as js:
+        js.pull(unique, "C")
+        ask(js, unique)
+        noted = {each["check"]: each["severity"] for each in json.loads(idle.run(*line).out)}
+        assert noted["pull_refused"] == "note"
+    assert "pull_refused" not in free.run(*line).out
+
+
+def test_this_user_may_not_hear_what_is_delivered(
+    serve: Callable[[str], ServerProcess], tmp_path: Path, unique: str
+) -> None:
+    url = serve(MUTE).url
+    free = Cli(tmp_path, "--server", url, "--user", "free", "--password", "free")
+    deaf = Cli(tmp_path, "--server", url, "--user", "deaf", "--password", "deaf")
+    free.ok("stream", "add", unique, "--subjects", unique, "--defaults")
+    free.ok("consumer", "add", unique, "C", "--target", f"to.{unique}", "--deliver", "all", "--defaults")
+    line = ("explain", "consumer", unique, "C", "-o", "json")
+    found = {each["check"]: each for each in json.loads(deaf.run(*line).out)}
+    assert found["subscribe_refused"]["severity"] == "error"
+    assert (
+        f"User deaf may not subscribe to to.{unique}: to.> denies it." in found["subscribe_refused"]["text"]
+    )
+    assert "subscribe_refused" not in free.run(*line).out
 
 
 def test_a_proposed_command_reaches_the_same_server(

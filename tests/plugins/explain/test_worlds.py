@@ -147,3 +147,48 @@ def test_an_origin_that_does_not_exist(
         assert found["origin_missing"]["severity"] == "error"
     js.create(f"{unique}-O", subjects=[unique])
     assert "origin_missing" not in {**explain("stream", unique).found, **examine(unique)}
+
+
+def test_a_mirror_of_a_stream_that_was_made_again(
+    js: JetStream, unique: str, explain: Explain, examine: Examine, cli: Cli
+) -> None:
+    js.create(f"{unique}-O", subjects=[unique])
+    js.fill(unique, 5)
+    js.create(unique, mirror={"name": f"{unique}-O"})
+    eventually(lambda: js.state(unique)["messages"] == 5, 20)
+    assert "origin_restarted" not in {**explain("stream", unique).found, **examine(unique)}
+    js.call(f"STREAM.DELETE.{unique}-O")
+    js.create(f"{unique}-O", subjects=[unique])
+    js.fill(unique, 2)
+    for found in (explain("stream", unique).found, examine(unique)):
+        assert found["origin_restarted"]["severity"] == "error"
+        assert found["origin_restarted"]["evidence"]["origin_last_seq"] == 2
+        assert found["origin_restarted"]["evidence"]["last_seq"] == 5
+    for line in explain("stream", unique).found["origin_restarted"]["commands"]:
+        force = ["--force"] if " rm " in line else []
+        cli.ok(*shlex.split(line)[1:], *force)
+    eventually(lambda: js.state(f"{unique}-2")["messages"] == 2, 20)
+    assert "origin_restarted" not in {**explain("stream", f"{unique}-2").found, **examine(f"{unique}-2")}
+
+
+def test_what_looks_like_a_fault_is_noted(js: JetStream, unique: str, explain: Explain, cli: Cli) -> None:
+    js.create(unique, subjects=[unique], no_ack=True)
+    js.wire.pub(unique, b"x")
+    js.wire.sync()
+    assert explain("stream", unique).found["no_ack"]["severity"] == "note"
+    assert "acknowledges nothing" in cli.run("explain", "subject", unique).out
+    result = cli.run("pub", unique, "x", "-J", "--timeout", "200ms")
+    assert (result.code, f"explain subject {unique}" in result.err) == (6, True)
+    js.update(unique, no_ack=False)
+    assert "no_ack" not in explain("stream", unique).found
+    js.consumer(unique, "H", headers_only=True)
+    js.consumer(unique, "R", replay_policy="original")
+    js.consumer(unique, "L", deliver_policy="last")
+    for name, check in (("H", "headers_only"), ("R", "replay_original"), ("L", "starts_last")):
+        found = explain("consumer", unique, name).found
+        assert found.keys() & {"headers_only", "replay_original", "starts_last"} == {check}
+        copied = shlex.split(found[check]["commands"][0].replace("NAME", f"{name}2"))
+        cli.ok(*copied[1:], *(["--force"] if "edit" in copied else []))
+    for name in ("H", "R2", "L2"):
+        found = explain("consumer", unique, name).found
+        assert not found.keys() & {"headers_only", "replay_original", "starts_last"}
