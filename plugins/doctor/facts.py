@@ -92,6 +92,7 @@ class JetStreamFacts:
     unread: how many streams' consumers were not asked for.
     origin: where the account is made.
     publisher: this user, and what it may publish.
+    twins: the domains that have a stream and a consumer of the same names.
     """
 
     account: Info = field(default_factory=dict)
@@ -103,6 +104,7 @@ class JetStreamFacts:
     unread: int = 0
     origin: AccountOrigin = UNTOLD
     publisher: Publisher | None = None
+    twins: Mapping[tuple[str, str], list[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from ...cli.refusal import plain_error
 from ...cli.user import user_info
 from ...client import secret
 from ..explain.account_origin import origin_of
-from ..explain.domains import other_domains
+from ..explain.domains import Twins, other_domains, twins
 from ..explain.publisher import publisher_of
 from ..explain.queries import allowed, subjects_of
 from ..explain.retention_findings import may_be_untaken
@@ -60,7 +60,10 @@ async def gather(profile: Profile, system: str = "") -> DoctorFacts:
                 jetstream = replace(jetstream, hints=(*jetstream.hints, *told))
             if isinstance(jetstream, JetStreamFacts):
                 jetstream = replace(
-                    jetstream, origin=origin_of(user.data, profile), publisher=publisher_of(user.data)
+                    jetstream,
+                    origin=origin_of(user.data, profile),
+                    publisher=publisher_of(user.data),
+                    twins=await _twins(connection, jetstream) if user.data else {},
                 )
             own = await _own_servers(connection)
             refusals = [plain_error(each) for each in connection.errors]
@@ -221,6 +224,17 @@ async def _jetstream(connection: NatsConnection) -> JetStreamFacts | Failure:
         await _subjects(js, streams, consumers),
         max(0, len(asked) - MOST_STREAMS),
     )
+
+
+async def _twins(connection: NatsConnection, jetstream: JetStreamFacts) -> Twins:
+    """Return which consumers other domains have by the same names; nothing outside of domains."""
+    if not connection.greeting.get("domain"):
+        return {}
+    waiting = {
+        stream: [str(each["name"]) for each in there if each["config"].get("ack_policy", "none") != "none"]
+        for stream, there in jetstream.consumers.items()
+    }
+    return await twins(connection, {stream: names for stream, names in waiting.items() if names})
 
 
 async def _subjects(

@@ -6,7 +6,7 @@ what is wrong on its own is kept: that no client asks for messages just now is n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -54,6 +54,7 @@ OF_STREAMS = {
 }
 OF_ACCOUNT = {"account_limit_reached", "account_limit_near"}
 OF_CONSUMERS = {
+    "shared_acks",
     "no_leader",
     "replica_offline",
     "replica_behind",
@@ -93,7 +94,8 @@ def of_jetstream(jetstream: JetStreamFacts) -> Iterator[Finding]:
         yield from _consumer_limit(facts)
         letters = queues.get(dead_letters.queue_name(facts.name))
         for consumer in jetstream.consumers.get(facts.name, ()):
-            yield from _consumer(consumer, info, letters)
+            domains = jetstream.twins.get((facts.name, consumer["name"]), ())
+            yield from _consumer(consumer, info, letters, domains)
     yield from _mute(jetstream)
     if jetstream.unread:
         yield Finding(
@@ -126,14 +128,16 @@ def _origin(origin: OriginFacts, jetstream: JetStreamFacts, streams: Mapping[str
     return replace(origin, seen=MISSING) if told else origin
 
 
-def _consumer(info: Info, stream: Info, letters: Info | None) -> Iterator[Finding]:
+def _consumer(info: Info, stream: Info, letters: Info | None, domains: Iterable[str]) -> Iterator[Finding]:
     """Yield what is wrong with a consumer; fewer checks hold for one that a client makes for itself.
 
     letters: the STREAM.INFO of the dead letters of its stream; None if none are kept.
+    domains: the others that have it by the same names.
     """
     lasting = bool(info["config"].get("durable_name")) or not info["config"].get("inactive_threshold")
     keeping = LetterKeeping.of(letters, stream["config"]["name"], info["name"])
-    facts = ConsumerFacts(info, stream, _unmatched(info) if lasting else {}, keeping=keeping)
+    last = _unmatched(info) if lasting else {}
+    facts = ConsumerFacts(info, stream, last, keeping=keeping, twins=tuple(domains))
     for each in of_consumer(facts):
         if each.check in OF_CONSUMERS and each.severity != NOTE and (lasting or each.check not in OF_LASTING):
             yield replace(each, severity=WARNING) if each.check in MEANT else each

@@ -64,8 +64,23 @@ def _mute(facts: ConsumerFacts) -> Iterator[Finding]:
 
 
 def _may_it(facts: ConsumerFacts) -> str:
-    """Return the command by which a client's user finds out whether it may acknowledge."""
-    return command("explain", "subject", ack_subject(facts, EXAMPLE))
+    """Return the command by which a client's user finds out whether its acknowledgements arrive."""
+    subject = ack_subject(facts, EXAMPLE)
+    if not facts.domain:
+        return command("explain", "subject", subject)
+    return command("explain", "subject", subject, "--sys", "CONTEXT")  # who is told of leaf connections
+
+
+def _twins(facts: ConsumerFacts) -> Iterator[Finding]:
+    if facts.twins:
+        yield Finding(
+            "shared_acks", WARNING,
+            f"The domain {listed(list(facts.twins))} has a stream and a consumer of the same names. "
+            "Acknowledgements do not name a domain: what a client of one acknowledges counts for the other, "
+            "which then does not deliver its own message. Only a deny list of the leaf connection that has "
+            f"{ack_subject(facts, '>')} keeps them apart, or another name.",
+            {"domains": list(facts.twins)}, (_may_it(facts), facts.line("copy", "NAME")), facts.about,
+        )  # fmt: skip
 
 
 def _full(facts: ConsumerFacts) -> Iterator[Finding]:
@@ -100,10 +115,17 @@ def _never(facts: ConsumerFacts) -> Iterator[Finding]:
         f"{words.counted(delivered, 'message', 'was', 'were')} delivered, and the first of them was "
         f"never acknowledged; {words.number(waiting)} {'waits' if waiting == 1 else 'wait'} for it. The "
         f"client has to acknowledge each message, and its user has to be allowed to publish to "
-        f"{ack_subject(facts, '>')}.",
+        f"{ack_subject(facts, '>')}.{_far(facts)}",
         {**_evidence(facts), "delivered": delivered, "ack_floor": acked}, (*take, _may_it(facts)),
         facts.about,
     )  # fmt: skip
+
+
+def _far(facts: ConsumerFacts) -> str:
+    """Return what else keeps acknowledgements from a consumer of another domain."""
+    if not facts.domain:
+        return ""
+    return f" From here it crosses a leaf connection to the domain {facts.domain}, which may deny it."
 
 
 def _given_up(facts: ConsumerFacts) -> Iterator[Finding]:
@@ -191,6 +213,7 @@ def _waits(config: Info) -> str:
 
 CHECKS: tuple[Callable[[ConsumerFacts], Iterator[Finding]], ...] = (
     _mute,
+    _twins,
     _full,
     _never,
     _given_up,

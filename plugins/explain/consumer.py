@@ -18,6 +18,7 @@ from . import queries
 from .ack_findings import EXAMPLE, ack_subject, given_up
 from .consumer_facts import ConsumerFacts
 from .consumer_findings import of_consumer
+from .domains import twins
 from .finding import FINDINGS, NOTE, Finding, show
 from .publisher import Publisher, asked, refusal
 from .stream_facts import filters_of
@@ -52,7 +53,12 @@ async def _findings(connection: NatsConnection, stream: str, consumer: str) -> l
     if 0 in last.values():
         number = facts.state.get("num_subjects", 0)
         subjects = sorted(await queries.subjects_of(connection.js, stream, number))
-    known = ConsumerFacts(info, facts.info, last, tuple(subjects))
+    mine, asked_for = str(connection.greeting.get("domain") or ""), connection.profile.domain
+    domain = asked_for if asked_for != mine else ""
+    known = ConsumerFacts(info, facts.info, last, tuple(subjects), domain=domain)
+    if known.config.get("ack_policy", "none") != "none" and connection.greeting.get("domain"):
+        found = await twins(connection, {stream: [consumer]})
+        known = replace(known, twins=tuple(found.get((stream, consumer), ())))
     known = _permitted(known, await asked(connection, queries.UNREACHABLE_SECONDS), connection.js)
     if given_up(known)[0]:
         known = replace(known, keeping=await queries.letter_keeping(connection.js, stream, consumer))

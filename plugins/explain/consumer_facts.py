@@ -47,6 +47,8 @@ class ConsumerFacts:
     keeping: what is known of the dead letters of this consumer.
     mute, unasked: why this user may not publish acknowledgements, or requests for messages, in a sentence.
         Empty if it may, or nobody told.
+    twins: the other domains that have a stream and consumer of the same names.
+    domain: the domain that was asked for, if it is not that of the connection's server.
     deaf: why it may not subscribe to where messages are delivered to.
     """
 
@@ -58,6 +60,8 @@ class ConsumerFacts:
     mute: str = ""
     unasked: str = ""
     deaf: str = ""
+    twins: tuple[str, ...] = ()
+    domain: str = ""
 
     @property
     def config(self) -> Info:

@@ -7,6 +7,7 @@ connection. A domain that nobody tells of is not known.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 
 from ...cli.connection import NatsConnection
@@ -17,6 +18,8 @@ from ..server.poll import OWN, poll
 
 SECONDS = 2.0  # for each question
 MOST = 20  # domains that are asked for a stream
+MOST_STREAMS = 100  # of the same names in two domains, whose consumers are compared
+Twins = dict[tuple[str, str], list[str]]  # domains, by stream and consumer
 
 
 async def other_domains(connection: NatsConnection) -> list[str]:
@@ -49,6 +52,23 @@ async def elsewhere(connection: NatsConnection, error: CliError, stream: str, co
         hints = [f"servers tell of the domains {', '.join(names)}"]
     error.hints = (*error.hints, *hints)
     return error
+
+
+async def twins(connection: NatsConnection, consumers: Mapping[str, Collection[str]]) -> Twins:
+    """Return in which other domains there are consumers of the same names, of streams of the same names.
+
+    What acknowledges one of them counts for the other, too, if it crosses the leaf connection.
+
+    consumers: the names of those that wait for acknowledgements, by the name of the stream.
+    """
+    found: Twins = {}
+    for domain in (await other_domains(connection))[:MOST] if consumers else ():
+        js = JsApi(connection.nc, f"$JS.{domain}.API", SECONDS, trace=connection.js.trace)
+        with suppress(CliError):
+            for stream in sorted({*await js.stream_names()} & consumers.keys())[:MOST_STREAMS]:
+                for name in sorted({*await js.consumer_names(stream)} & {*consumers[stream]}):
+                    found.setdefault((stream, name), []).append(domain)
+    return found
 
 
 async def _has(connection: NatsConnection, domain: str, request: str) -> bool:

@@ -25,6 +25,7 @@ from ..server.poll import poll
 from . import accounts, queries
 from .account_limits import limits_of, origin_by
 from .account_origin import UNTOLD, AccountOrigin, origin_of
+from .acknowledgements import acknowledged, add_takers
 from .finding import Finding
 from .hearers import subscribers
 from .leafs import AnsweringServer, Reach, follow
@@ -152,9 +153,17 @@ class _Inspector:
         await self._clients(waypoint, reach)
         if answered:
             return []
+        mine = str(self.connection.greeting.get("domain", ""))
+        ack = acknowledged(waypoint.subject)
+        if ack is not None:
+            domains = sorted({each.domain for each in reach.crossed.values()} - {mine, ""})
+            if waypoint.account == self.own:
+                await add_takers(waypoint, ack, self.connection, mine, domains)
+            else:
+                waypoint.add("acknowledgement", UNKNOWN, "Who takes it is told to users of its account only.")
+            return []
         again = await self._streams(waypoint, reach)
         if waypoint.account == self.own:
-            mine = str(self.connection.greeting.get("domain", ""))
             for domain in sorted({each.domain for each in reach.crossed.values()} - {mine, ""}):
                 await self._beyond(waypoint, domain)
         return again

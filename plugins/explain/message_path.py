@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from ...protocol.subject import ANY_REST, is_subset, matches
+from .acknowledgements import acknowledged
 from .publisher import Publisher, refusal
 from .waypoint import ENDS, PASSES, REFUSED, UNKNOWN, Waypoint
 
@@ -178,12 +179,15 @@ def is_answered(subject: str) -> bool:
     """Return whether the server that gets a message on `subject` answers it itself.
 
     `$JS.<domain>.API` is mapped to `$JS.API` where that is the server's domain; what is left is another's.
+    Who takes an acknowledgement depends on the consumers that there are.
     """
     from ...server.accounts.plan import is_request
 
     tokens = subject.split(".", 3)
     elsewhere = tokens[0] == "$JS" and tokens[2:3] == ["API"]
-    return not elsewhere and is_request(subject.encode("utf-8", "surrogateescape"))
+    if elsewhere or acknowledged(subject) is not None:
+        return False
+    return is_request(subject.encode("utf-8", "surrogateescape"))
 
 
 def shares(mapping: Mapping, subject: str) -> Iterator[tuple[str | None, int]]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ...cli.errors import CliError, NotFoundError, UsageError, close_matches
 from ...cli.words import listed
+from .acknowledgements import acknowledged
 from .message_path import MessagePath, is_answered
 from .publisher import Publisher
 from .waypoint import ENDS, POSSIBLE, REACHED, UNKNOWN, Waypoint
@@ -91,6 +92,10 @@ def _names(options: Options) -> list[str]:
 
 def _hearers(waypoint: Waypoint, options: Options, users: Authenticator) -> None:
     """Add which users of the account may subscribe to the subject."""
+    ack = acknowledged(waypoint.subject)
+    if ack is not None:
+        text = f"The consumer {ack.name} takes it, if this server's domain has one."
+        waypoint.add("acknowledgement", POSSIBLE, text, ack.name)
     if is_answered(waypoint.subject):
         waypoint.add("server", REACHED, "It is a request that the server itself answers.")
         return
@@ -115,7 +120,8 @@ def _jetstream(waypoint: Waypoint, options: Options, registry: AccountRegistry) 
     """Add whether a stream may store it."""
     account = registry.get(waypoint.account)
     on = account is not None and (account.grants is not None or account is registry.global_account)
-    if options.jetstream.enabled and on and not is_answered(waypoint.subject):
+    stored = not is_answered(waypoint.subject) and acknowledged(waypoint.subject) is None
+    if options.jetstream.enabled and on and stored:
         waypoint.add(
             "stream", UNKNOWN,
             f"Account {waypoint.account} has JetStream; which streams store it, only the running server "

@@ -131,6 +131,69 @@ def test_what_is_asked_for_in_the_wrong_domain(pair: Pair, cli: Cli) -> None:
     acc.ok("stream", "rm", "ORDERS", "--force", "--js-domain", "leaf")
 
 
+def test_acknowledgements_that_count_in_two_domains(pair: Pair, cli: Cli) -> None:
+    acc = cli.with_flags("--server", pair.hub.url, "--user", "acc", "--password", "acc")
+    cli.with_flags().ok(
+        "context", "save", "sys", "--server", pair.hub.url, "--user", "admin", "--password", "admin"
+    )
+    subject = "$JS.ACK.TWIN.C.1.1.1.1.0"
+
+    def takers() -> list[tuple[str, str]]:
+        steps = json.loads(acc.run("explain", subject, "--sys", "sys", "-o", "json").out)
+        return [(each["outcome"], each["text"]) for each in steps if each["kind"] == "acknowledgement"]
+
+    assert [outcome for outcome, _ in takers()] == ["ends"]
+    with api(pair.hub) as here, api(pair.leaf) as there:
+        there.create("TWIN", subjects=["there"])
+        there.consumer("TWIN", "C")
+        eventually(lambda: ("reached", "The consumer TWIN > C of domain leaf takes it.") in takers(), 20)
+        line = ("consumer", "TWIN", "C", "--js-domain", "leaf", "-o", "json")
+        assert "shared_acks" not in acc.run("explain", *line).out
+        here.create("TWIN", subjects=["here"])
+        here.consumer("TWIN", "C")
+        assert [outcome for outcome, _ in takers()] == ["reached", "reached", "unknown"]
+        for js in (here, there):
+            js.publish("here" if js is here else "there")
+        here.pull("TWIN", "C")  # and is not acknowledged
+        there.ack(there.pull("TWIN", "C")[0][0])
+        eventually(lambda: here.call("CONSUMER.INFO.TWIN.C")["ack_floor"]["stream_seq"] == 1, 20)
+        for words in (("explain", *line), ("doctor", "-o", "json")):
+            found = {each["check"]: each for each in json.loads(acc.run(*words).out)}
+            assert found["shared_acks"]["severity"] == "warning", words
+        here.call("CONSUMER.DELETE.TWIN.C")
+        assert "shared_acks" not in acc.run("explain", *line).out
+        assert "shared_acks" not in acc.run("doctor", "-o", "json").out
+        for js in (here, there):
+            js.call("STREAM.DELETE.TWIN")
+
+
+@pytest.mark.parametrize("implementation", ["reference", "pyjs"])
+def test_acknowledgements_that_a_leaf_connection_denies(implementation: str, cli: Cli) -> None:
+    denying = LEAF.replace('account: "ACC" }', 'account: "ACC", deny_imports: "$JS.ACK.>" }')
+    pair = Pair(implementation, implementation, leaf_config=denying + ACCOUNTS)
+    try:
+        pair.joined()
+        bare = cli.with_flags()
+        bare.ok("context", "save", "sys", "--server", pair.hub.url, "--user", "admin", "--password", "admin")
+        acc = cli.with_flags("--server", pair.hub.url, "--user", "acc", "--password", "acc")
+        with api(pair.leaf) as there, api(pair.hub, prefix="$JS.leaf.API") as far:
+            there.create("TWIN", subjects=["there"])
+            there.consumer("TWIN", "C", max_ack_pending=1)
+            there.publish("there")
+            far.ack(far.pull("TWIN", "C")[0][0])
+            line = ("explain", "consumer", "TWIN", "C", "--js-domain", "leaf", "-o", "json")
+            (found,) = [each for each in json.loads(acc.run(*line).out) if each["check"] == "never_acked"]
+            assert "crosses a leaf connection to the domain leaf, which may deny it" in found["text"]
+            assert found["commands"][-1].endswith("'$JS.ACK.TWIN.C.1.1.1.1.0' --sys CONTEXT")
+            result = acc.run("explain", "$JS.ACK.TWIN.C.1.1.1.1.0", "--sys", "sys", "-o", "json")
+            texts = {each["kind"]: each["text"] for each in json.loads(result.out)}
+            assert "deny_imports of leaf-server has $JS.ACK.>" in texts["leaf"]
+            assert texts["acknowledgement"].startswith("There is no consumer TWIN > C")
+            assert result.code == 1
+    finally:
+        pair.close()
+
+
 def test_a_mirror_of_a_domain_that_is_misspelt(pair: Pair, cli: Cli) -> None:
     acc = cli.with_flags("--server", pair.hub.url, "--user", "acc", "--password", "acc")
     with api(pair.hub) as js:
