@@ -30,8 +30,11 @@ from .queue import STREAM, Queue, open_queue
 from .selection import FILTERS, IDS, LetterSelection, filters
 
 MESSAGE_ID = "Nats-Msg-Id"
-# A replay is a new publish: what these demanded of the stream's state was true of the first one only.
-_OF_FIRST_PUBLISH = ("nats-expected-", "nats-rollup", "nats-batch-")
+# A replay is a new publish: what these demanded of the stream's state was true of the first one only. The
+# last two are of a message that a schedule made: stored again, they would remove or move that of today.
+_OF_FIRST_PUBLISH = (
+    "nats-expected-", "nats-rollup", "nats-batch-", "nats-scheduler", "nats-schedule-next"
+)  # fmt: skip
 
 
 @dataclass

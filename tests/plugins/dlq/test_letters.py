@@ -96,6 +96,27 @@ def test_a_replay_publishes_each_message_once_with_its_id_and_headers(
     assert cli.run("dlq", "replay", unique).code == 2
 
 
+def test_a_replay_leaves_the_schedule_alone_that_made_the_message(
+    cli: Cli, js: JetStream, unique: str
+) -> None:
+    js.create(
+        unique, subjects=[f"{unique}.*"], allow_msg_schedules=True, allow_msg_ttl=True, allow_direct=True
+    )
+    js.consumer(unique, "work", ack_policy="explicit", filter_subject=f"{unique}.out")
+    cli.ok("dlq", "add", unique)
+    headers = {"Nats-Schedule": "@at 2001-01-01T00:00:00Z", "Nats-Schedule-Target": f"{unique}.out"}
+    js.publish(f"{unique}.in", b"now", headers=headers)
+    eventually(lambda: js.consumer_info(unique, "work")["num_pending"] == 1)
+    js.ack(js.pull(unique, "work")[0][0], "+TERM")
+    eventually(lambda: len(letters(cli, unique)) == 1)
+    later = headers | {"Nats-Schedule": "@at 2199-01-01T00:00:00Z"}
+    planned = js.publish(f"{unique}.in", b"later", headers=later)["seq"]
+    cli.ok("dlq", "replay", unique, "--all", "--new-ids")
+    assert js.stored(unique)[planned] == b"later"
+    (again,) = js.pull(unique, "work")[0]
+    assert (again.body, "Nats-Schedule" in str(again)) == (b"now", False)
+
+
 def test_a_replay_that_fails_says_which_letter_and_how_many_are_done(
     cli: Cli, js: JetStream, unique: str
 ) -> None:
