@@ -10,7 +10,7 @@ import asyncio
 import base64
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Generator, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -118,11 +118,14 @@ class StreamSnapshot:
 
 
 async def gaps(connection: NatsConnection, stream: str) -> list[tuple[int, int]] | None:
-    """Return the sequences that a stream has no more, as ranges; None if there are too many to list."""
-    info = await connection.js.stream_info(stream)
+    """Return the sequences that a stream has no more, as ranges; None if there are too many to list.
+
+    Waits for a server and for a leader.
+    """
+    info = await live_info(connection, stream)
     if int(info["state"].get("num_deleted", 0)) > MANY:
         return None
-    info = await connection.js.stream_info(stream, {"deleted_details": True})
+    info = await live_info(connection, stream, {"deleted_details": True})
     return list(ranges(info["state"].get("deleted") or []))
 
 
@@ -147,7 +150,7 @@ async def messages(
 
     In bulk where a consumer that only reads changes nothing; else, and where none can be made, one by one.
     """
-    info = await connection.js.stream_info(stream)
+    info = await live_info(connection, stream)
     try:
         options = connection_options(connection.profile)
     except CliError:  # a websocket
@@ -208,7 +211,7 @@ async def _one_by_one(
             yield found
             sequence = found.seq + 1
         return
-    info = await connection.js.stream_info(stream)
+    info = await live_info(connection, stream)
     asked: deque[asyncio.Task[ArchiveEntry | None]] = deque()
     try:
         for sequence in _without(max(first, int(info["state"]["first_seq"])), last, missing):
@@ -236,24 +239,39 @@ def _without(first: int, last: int, missing: list[tuple[int, int]]) -> Iterator[
         first = max(first, end + 1)
 
 
-async def _get(connection: NatsConnection, stream: str, query: Info) -> ArchiveEntry | None:
-    """Return one message; None if there is none. Waits for a server and for a leader."""
+async def live_info(connection: NatsConnection, stream: str, query: Info | None = None) -> Info:
+    """Return a stream's information. Waits for a server and for a leader."""
+    return await _patiently(connection, lambda: connection.js.stream_info(stream, query))
+
+
+async def _patiently(connection: NatsConnection, ask: Callable[[], Awaitable[Info]]) -> Info:
+    """Return an answer; asks again while there is no server or no leader. Raises RemoteError and CutError."""
     from nats.errors import Error
 
     began = time.monotonic()
     while True:
         try:
-            found = (await connection.js.request(f"STREAM.MSG.GET.{stream}", query))["message"]
-            break
+            return await ask()
         except RemoteError as error:
-            if error.err_code == NO_MESSAGE:
-                return None
             if error.exit_code is not ExitCode.UNAVAILABLE or time.monotonic() - began > OUTAGE_SECONDS:
                 raise
         except (CliError, OSError, Error) as error:
             if connection.nc.is_closed or time.monotonic() - began > OUTAGE_SECONDS:
                 raise CutError(str(error)) from None
         await asyncio.sleep(RETRY_WAIT)
+
+
+async def _get(connection: NatsConnection, stream: str, query: Info) -> ArchiveEntry | None:
+    """Return one message; None if there is none. Waits for a server and for a leader."""
+    try:
+        answer = await _patiently(
+            connection, lambda: connection.js.request(f"STREAM.MSG.GET.{stream}", query)
+        )
+    except RemoteError as error:
+        if error.err_code == NO_MESSAGE:
+            return None
+        raise
+    found = answer["message"]
     return ArchiveEntry(
         str(found["subject"]),
         parse_rfc3339(str(found["time"])),

@@ -21,7 +21,7 @@ from ...protocol.archive.frames import FrameError, Unframer
 from ...protocol.timestamp import format_exact
 from ..object.progress import Bar
 from .archive import ArchiveFile, BackupDamagedError, BlockSums, FileWriter
-from .fetch import CutError, SnapshotOptions, StreamSnapshot, as_in, gaps, messages
+from .fetch import CutError, SnapshotOptions, StreamSnapshot, as_in, gaps, live_info, messages
 from .folder import DATA, TAR_FILE, UNFINISHED, BackupFolder
 from .manifest import BackupManifest, Info, Segment
 
@@ -205,7 +205,7 @@ class Save:
 
     async def _compare(self, started: Info, messages: int) -> None:
         """Tell how the stream has changed since the save began. Raises CliError if it is another one."""
-        info = await self._connection.js.stream_info(self._stream)
+        info = await live_info(self._connection, self._stream)
         state = started["state"]
         if str(info.get("created", "")) != started["created"]:
             raise CliError(
