@@ -244,7 +244,6 @@ class SubjectListener:
 
     def __init__(self, connection: _Connection, subject: str) -> None:
         self._connection = connection
-        self._subject = subject
         self._sid = connection.subscribe(subject)
 
     async def next_msg(self, timeout: float) -> Answer:  # noqa: ASYNC109 - the name in nats-py
@@ -252,7 +251,8 @@ class SubjectListener:
         end = time.monotonic() + timeout
         while True:
             found = self._connection.receive(end - time.monotonic())
-            if found.subject == self._subject:  # others are late answers
+            # By the subscription: others are late answers, and what a consumer delivers has its own subject.
+            if found.sid.encode() == self._sid:
                 return Answer(found.subject, found.reply, found.payload, _headers(found.header))
 
     async def unsubscribe(self) -> None:

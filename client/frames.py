@@ -16,12 +16,16 @@ _M, _H = b"MH"
 
 
 class Message(NamedTuple):
-    """One message. `header` is its whole header block, b"" if it has none."""
+    """One message, which came on the subscription `sid`.
+
+    header: its whole header block, b"" if it has none.
+    """
 
     subject: str
     reply: str
     header: bytes
     payload: bytes
+    sid: str = ""
 
     @property
     def status(self) -> int:
@@ -53,7 +57,8 @@ class Frames:
     def message(self, row: int) -> Message:
         """Return one row as a message."""
         subject, _, rest = self.heads[row].decode("utf-8", "replace").partition(" ")
-        return Message(subject, rest.partition(" ")[2], self.headers.get(row, b""), self.payloads[row])
+        sid, _, reply = rest.partition(" ")
+        return Message(subject, reply, self.headers.get(row, b""), self.payloads[row], sid)
 
     def extend(self, more: Frames) -> None:
         """Append the rows of `other`."""

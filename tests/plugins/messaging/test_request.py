@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 from lib.cli import Cli
+from lib.jetstream import JetStream
 from lib.process import ServerProcess
 from lib.terminal import Terminal
 
@@ -85,6 +86,15 @@ def test_what_cannot_be_answered_is_refused_before_a_request_comes(
 ) -> None:
     result = cli.run("reply", unique, *words)
     assert (result.code, said in result.err) == (2, True), result
+
+
+def test_a_request_for_a_message_of_a_consumer_shows_it(cli: Cli, server: ServerProcess, unique: str) -> None:
+    with JetStream.of(server) as js:
+        js.create(unique, subjects=[unique])
+        js.publish(unique, b"delivered")
+        js.consumer(unique, "C")
+    result = cli.run("req", f"$JS.API.CONSUMER.MSG.NEXT.{unique}.C", "1")
+    assert (result.code, "delivered" in result.out) == (0, True)
 
 
 DENYING = """
