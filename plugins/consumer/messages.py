@@ -27,6 +27,7 @@ SECOND = 1_000_000_000
 ASK_SECONDS = 1.0  # to find out why nothing came: through a restricted import nobody answers
 SOON = 0.5  # seconds, after which a server has refused the request if it does
 PUSH_BASED = "Consumer is push based"  # how servers refuse a pull
+GROUP_MISSING = "Priority Group missing"
 ACK, NAK, TERM = b"+ACK", b"-NAK", b"+TERM"
 SPOKEN = {ACK: "Acknowledged message", NAK: "Negative Acknowledged message", TERM: "Terminated message"}
 DELIVERED = Table(
@@ -155,9 +156,10 @@ async def _pull(connection: NatsConnection, stream: str, consumer: str) -> Any:
 
 async def _why(connection: NatsConnection, stream: str, consumer: str, status: str, message: Any) -> CliError:
     """Return the error for a pull that brought nothing."""
-    refusal = message.headers.get("Description", status) if status == "409" else ""
+    refusal = message.headers.get("Description", status) if status in ("400", "409") else ""
     if refusal and refusal != PUSH_BASED:
-        return CliError(f"no message received: {refusal}")
+        missing = f"{in_hint(f'explain consumer {stream} {consumer}')} says which groups there are"
+        return CliError(f"no message received: {refusal}", missing if GROUP_MISSING in refusal else "")
     try:
         async with asyncio.timeout(ASK_SECONDS):
             info = await connection.js.consumer_info(stream, consumer)

@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ...cli import words
 from ...cli.proposal import command
+from ...cli.words import listed
 from .ack_findings import given_up, of_acks
 from .consumer_facts import ConsumerFacts
 from .filter_findings import of_filters
@@ -17,6 +19,7 @@ from .finding import ERROR, NOTE, WARNING, Finding
 from .stream_findings import of_cluster
 
 Info = Mapping[str, Any]
+SECOND = 1_000_000_000
 
 
 def of_consumer(facts: ConsumerFacts) -> list[Finding]:
@@ -88,7 +91,7 @@ def _pulls(facts: ConsumerFacts) -> Iterator[Finding]:
     if config.get("deliver_subject"):
         return
     pending, waiting = facts.count("num_pending"), facts.count("num_waiting")
-    most = config.get("max_waiting", 0)
+    most, groups = config.get("max_waiting", 0), list(config.get("priority_groups") or [])
     if facts.unasked:
         yield Finding(
             "pull_refused", NOTE if waiting else ERROR,
@@ -100,8 +103,9 @@ def _pulls(facts: ConsumerFacts) -> Iterator[Finding]:
         yield Finding(
             "no_pulls", WARNING,
             f"{words.counted(pending, 'message', 'is', 'are')} to be delivered, and no client asks: a pull "
-            "consumer delivers only on request.",
-            {"num_pending": pending, "num_waiting": 0}, (facts.line("next", "--count", 1),), facts.about,
+            f"consumer delivers only on request.{_group(groups)}",
+            {"num_pending": pending, "num_waiting": 0, **({"priority_groups": groups} if groups else {})},
+            (_request(facts, groups),), facts.about,
         )  # fmt: skip
     elif 0 < most <= waiting:
         yield Finding(
@@ -120,6 +124,19 @@ def _pulls(facts: ConsumerFacts) -> Iterator[Finding]:
             "pull_limits", NOTE, "Pull requests beyond these limits are refused.",
             limits, (), facts.about,
         )  # fmt: skip
+
+
+def _group(groups: list[str]) -> str:
+    """Return what requests have to name, in a sentence; empty where there are no priority groups."""
+    return f" Each request has to name one of its groups, or is refused: {listed(groups)}." if groups else ""
+
+
+def _request(facts: ConsumerFacts, groups: list[str]) -> str:
+    """Return the command that asks for a message."""
+    if not groups:
+        return facts.line("next", "--count", 1)
+    subject = f"$JS.API.CONSUMER.MSG.NEXT.{facts.info['stream_name']}.{facts.info['name']}"
+    return command("req", subject, json.dumps({"batch": 1, "expires": SECOND, "group": groups[0]}))
 
 
 def _pushes(facts: ConsumerFacts) -> Iterator[Finding]:

@@ -30,13 +30,13 @@ MOST_WAYPOINTS = 200
 class MessagePath:
     """The path of one message.
 
-    told: the accounts whose exports are known; None for all.
+    reported: the accounts whose exports are known; None for all.
     waypoints: where it comes to, in order; each is there once.
     """
 
-    def __init__(self, registry: AccountRegistry, told: Collection[str] | None = None) -> None:
+    def __init__(self, registry: AccountRegistry, reported: Collection[str] | None = None) -> None:
         self.registry = registry
-        self._told = told
+        self._reported = reported
         self.waypoints: list[Waypoint] = []
         self._full = False
 
@@ -137,7 +137,7 @@ class MessagePath:
             return
         text = f"It is a request to the service {service.subject} of account {exporter.name}, as {to}."
         waypoint.add("service import", PASSES, text, exporter.name)
-        if self._told is None or exporter.name in self._told:
+        if self._reported is None or exporter.name in self._reported:
             waypoint.add("answers", PASSES, answers_of(service.export), exporter.name)
         for mapped, via in self._mapped(exporter, to):
             how = f"service imported by {waypoint.account}" + (f"; {via}" if via else "")

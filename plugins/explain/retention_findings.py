@@ -8,7 +8,7 @@ from ...cli import words
 from ...cli.proposal import command
 from ...cli.words import listed
 from ...protocol.subject import is_subset, matches
-from .finding import ERROR, WARNING, Finding
+from .finding import ERROR, NOTE, WARNING, Finding
 from .stream_facts import NEAR, Info, StreamFacts, account_use, filters_of
 
 INTEREST, WORK_QUEUE = "interest", "workqueue"
@@ -23,8 +23,21 @@ def of_retention(facts: StreamFacts) -> Iterator[Finding]:
         yield from _interest(facts)
     elif retention == WORK_QUEUE:
         yield from _untaken(facts)
+    if retention in BY_CONSUMERS and facts.consumers:
+        yield from _served(facts)
     if retention in BY_CONSUMERS and _nearly_full(facts):
         yield from _withheld(facts)
+
+
+def _served(facts: StreamFacts) -> Iterator[Finding]:
+    """Yield that it is empty because messages went, which they do at once where nobody wants them."""
+    last = facts.state.get("last_seq", 0)
+    if last and not facts.state.get("messages"):
+        interest = facts.config.get("retention") == INTEREST
+        text = "It is empty: what was stored was acknowledged" + (
+            " by all who select it, or was published while no consumer selected it." if interest else "."
+        )
+        yield Finding("all_taken", NOTE, text, {"messages": 0, "last_seq": last}, (), facts.name)
 
 
 def may_be_untaken(facts: StreamFacts) -> bool:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...cli.proposal import command
+from ...protocol.buckets.key_value import STREAM_PREFIX as KEY_VALUE
+from ...protocol.buckets.object_store import STREAM_PREFIX as OBJECTS
 from .account_origin import UNTOLD, AccountOrigin
 from .origin_findings import OriginFacts
 
@@ -53,6 +55,14 @@ class StreamFacts:
     def edit(self, *flags: object) -> str:
         """Return the command that changes its configuration."""
         return command("stream", "edit", self.name, *flags)
+
+    @property
+    def bucket(self) -> tuple[str, str] | None:
+        """Its kind, `kv` or `object`, and its name, if it is a bucket; else None."""
+        for kind, prefix in (("kv", KEY_VALUE), ("object", OBJECTS)):
+            if self.name.startswith(prefix):
+                return kind, self.name.removeprefix(prefix)
+        return None
 
 
 def filters_of(config: Info) -> list[str]:

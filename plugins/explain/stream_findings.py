@@ -134,6 +134,10 @@ def _limits(facts: StreamFacts) -> Iterator[Finding]:
             continue
         evidence = {name: limit, unit: used, "discard": config.get("discard", "old")}
         larger = facts.edit(f"--{name.replace('_', '-')}", 2 * limit)
+        repairs = (larger, facts.edit("--discard", "old"), command("stream", "purge", facts.name))
+        if facts.bucket and unit == "bytes":  # its values are to stay
+            larger = command(facts.bucket[0], "edit", facts.bucket[1], "--max-bucket-size", 2 * limit)
+            repairs = (larger, command(facts.bucket[0], "ls", facts.bucket[1]))
         count = f"It holds {words.number(used)} of at most {words.counted(limit, unit.removesuffix('s'))}"
         if config.get("discard") != "new":
             yield Finding(
@@ -145,8 +149,7 @@ def _limits(facts: StreamFacts) -> Iterator[Finding]:
             yield Finding(
                 "limit_reached", ERROR,
                 f"{count}, and its discard policy is new: {_refused(unit, limit - used, average)}.",
-                evidence, (larger, facts.edit("--discard", "old"), command("stream", "purge", facts.name)),
-                facts.name,
+                evidence, repairs, facts.name,
             )  # fmt: skip
         else:
             yield Finding(

@@ -192,3 +192,40 @@ def test_what_looks_like_a_fault_is_noted(js: JetStream, unique: str, explain: E
     for name in ("H", "R2", "L2"):
         found = explain("consumer", unique, name).found
         assert not found.keys() & {"headers_only", "replay_original", "starts_last"}
+
+
+def test_a_bucket_that_is_full_keeps_its_values(
+    unique: str, explain: Explain, examine: Examine, cli: Cli
+) -> None:
+    cli.ok("kv", "add", unique, "--max-bucket-size", "200")
+    cli.ok("kv", "put", unique, "a", "x" * 80)
+    assert cli.run("kv", "put", unique, "b", "x" * 120).code != 0
+    name = f"KV_{unique}"
+    for found in (explain("stream", name).found, examine(name)):
+        said = found["limit_reached"]["commands"]
+        assert said[0].endswith(f"kv edit {unique} --max-bucket-size 400")
+        assert not any("purge" in each or "discard" in each for each in said)
+    cli.ok("kv", "edit", unique, "--max-bucket-size", "400")
+    cli.ok("kv", "put", unique, "b", "x" * 120)
+    assert cli.ok("kv", "get", unique, "a", "--raw") == "x" * 80
+
+
+def test_a_request_has_to_name_a_group(js: JetStream, unique: str, explain: Explain, cli: Cli) -> None:
+    js.create(unique, subjects=[unique])
+    js.publish(unique, b"grouped")
+    js.consumer(unique, "C", priority_policy="overflow", priority_groups=["jobs"])
+    refused = cli.run("consumer", "next", unique, "C")
+    assert (refused.code, "Priority Group missing" in refused.err) == (1, True)
+    said = explain("consumer", unique, "C").found["no_pulls"]
+    assert "has to name one of its groups, or is refused: jobs." in said["text"]
+    assert "grouped" in cli.ok(*shlex.split(said["commands"][0])[1:])
+
+
+def test_a_stream_that_its_consumers_have_emptied(js: JetStream, unique: str, explain: Explain) -> None:
+    js.create(unique, subjects=[unique], retention="interest")
+    js.consumer(unique, "C")
+    assert "all_taken" not in explain("stream", unique).found
+    js.publish(unique)
+    assert "all_taken" not in explain("stream", unique).found
+    js.ack(js.pull(unique, "C")[0][0])
+    eventually(lambda: explain("stream", unique).found.get("all_taken", {}).get("severity") == "note")
