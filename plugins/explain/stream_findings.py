@@ -134,7 +134,11 @@ def _limits(facts: StreamFacts) -> Iterator[Finding]:
             continue
         evidence = {name: limit, unit: used, "discard": config.get("discard", "old")}
         larger = facts.edit(f"--{name.replace('_', '-')}", 2 * limit)
-        repairs = (larger, facts.edit("--discard", "old"), command("stream", "purge", facts.name))
+        repairs: tuple[str, ...] = (
+            larger,
+            facts.edit("--discard", "old"),
+            command("stream", "purge", facts.name),
+        )
         if facts.bucket and unit == "bytes":  # its values are to stay
             larger = command(facts.bucket[0], "edit", facts.bucket[1], "--max-bucket-size", 2 * limit)
             repairs = (larger, command(facts.bucket[0], "ls", facts.bucket[1]))
