@@ -181,16 +181,21 @@ def test_config_takes_a_whole_info_document_and_flags_over_it(cli: Cli, name: st
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
-    [("{", "not JSON"), ('{"max_msgs": "many"}', "max_msgs"), ("[]", "StreamConfig"), (None, "cannot read")],
+    ("content", "words", "code"),
+    [
+        ("{", "not JSON", 1),
+        ('{"max_msgs": "many"}', "max_msgs", 1),
+        ("[]", "StreamConfig", 1),
+        (None, "cannot read", 3),
+    ],
 )
 def test_a_bad_document_is_named_with_its_error(
-    cli: Cli, unique: str, tmp_path: Path, content: str | None, words: str
+    cli: Cli, unique: str, tmp_path: Path, content: str | None, words: str, code: int
 ) -> None:
     if content is not None:
         (tmp_path / "bad.json").write_text(content)
     result = cli.run("stream", "add", unique, "--config", "bad.json")
-    assert result.code == 1
+    assert result.code == code
     assert "bad.json" in result.err
     assert words in result.err
 
