@@ -315,7 +315,7 @@ class AccountDirectory:
                 self.write_stream(stream, document)
         return FileStream(
             f"{folder}/msgs",
-            fs=Disk() if cut_to_last_commit and self._fs.delays_sync else self._fs,
+            fs=self._fs.prompt() if cut_to_last_commit else self._fs,
             handles=self._handles,
             on_damage=on_damage,
             cut_to_last_commit=cut_to_last_commit,

@@ -38,6 +38,14 @@ class FileSystem(Protocol):
         """Write all of `data` at `offset`."""
         ...
 
+    def overwrite(self, file: int, data: bytes, offset: int) -> None:
+        """Write in the place of the same number of bytes. A crash may lose both."""
+        ...
+
+    def rewrite(self, file: int, offset: int) -> None:
+        """Write what is there from `offset` on again, as it is."""
+        ...
+
     def size(self, file: int) -> int:
         """Return a file's length in bytes."""
         ...
@@ -48,6 +56,14 @@ class FileSystem(Protocol):
 
     def sync(self, file: int) -> None:
         """Return when all data written to the file, and its length, are on the disk."""
+        ...
+
+    def sync_now(self, file: int) -> None:
+        """Do the same, also where `delays_sync`."""
+        ...
+
+    def prompt(self) -> "FileSystem":
+        """Return the same disk, with every sync at once."""
         ...
 
     def sync_directory(self, path: str) -> None:
@@ -113,6 +129,16 @@ class Disk:
         while done < len(data):
             done += os.pwrite(file, memoryview(data)[done:], offset + done)
 
+    def overwrite(self, file: int, data: bytes, offset: int) -> None:
+        """Write in the place of the same number of bytes."""
+        done = os.pwrite(file, data, offset)
+        if done < len(data):
+            self.write(file, data[done:], offset + done)
+
+    def rewrite(self, file: int, offset: int) -> None:
+        """Write what is there from `offset` on again, as it is."""
+        self.write(file, self.read(file, self.size(file) - offset, offset), offset)
+
     def size(self, file: int) -> int:
         """Return a file's length in bytes."""
         return os.fstat(file).st_size
@@ -127,6 +153,14 @@ class Disk:
             os.fdatasync(file)
         else:
             os.fsync(file)
+
+    def sync_now(self, file: int) -> None:
+        """Do the same: nothing is delayed here."""
+        self.sync(file)
+
+    def prompt(self) -> "FileSystem":
+        """Return the same disk, with every sync at once."""
+        return self
 
     def sync_directory(self, path: str) -> None:
         """Return when the names in a directory are on the disk."""

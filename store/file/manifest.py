@@ -101,18 +101,23 @@ class Manifest:
         size = self._end - _DELETES
         figures = (number, generation, block.seed, block.end, last_seq, block.state_floor, last_time)
         head = _LAYOUT.pack(_MAGIC, self._identity, *figures, sidecar, size)
-        return partial(self._write, head + _CHECKSUM.pack(crc32(head)), deletes, at)
+        return partial(self._write, head + _CHECKSUM.pack(crc32(head)), deletes, at, fresh=fresh)
 
-    def _write(self, head: bytes, deletes: bytes, at: int) -> None:
-        """Write the file. If the disk refuses, the old one stays."""
+    def _write(self, head: bytes, deletes: bytes, at: int, *, fresh: bool) -> None:
+        """Write the file.
+
+        If the disk refuses, the old one stays. fresh: whether it has deletes of another block.
+        """
         try:
             file = self._handles.pin(self.path, create=True)
         except OSError:
             return
         try:
+            if fresh and self._fs.size(file) > at:
+                self._fs.truncate(file, at)
             if deletes:
                 self._fs.write(file, deletes, at)
-            self._fs.write(file, head, 0)
+            self._fs.overwrite(file, head, 0)
         except OSError:
             return
         finally:

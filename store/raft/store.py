@@ -227,7 +227,7 @@ class RaftStore:
             self._fs.truncate(self._file, self._size)
         synced = mark.length if mark.number == header.number else 0
         if synced < self._size:
-            self._fs.write(self._file, self._fs.read(self._file, self._size - synced, synced), synced)
+            self._fs.rewrite(self._file, synced)
         self._fs.sync(self._file)
         self._last, self._last_term = reading.last, reading.last_term
         self._note_synced()
@@ -291,7 +291,7 @@ class RaftStore:
         self._fs.sync(self._mark)  # so that a loss of the newest segment is noticed
 
     def _note_synced(self) -> None:
-        self._fs.write(self._mark, pack_mark(SyncMark(self._segments[-1].number, self._size)), 0)
+        self._fs.overwrite(self._mark, pack_mark(SyncMark(self._segments[-1].number, self._size)), 0)
 
     def _remove(self, old: list[int]) -> None:
         """Remove segments one after the other: a hole between two that are left would look like a loss."""

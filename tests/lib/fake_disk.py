@@ -187,6 +187,12 @@ class FakeDisk:
             return
         self._write(inode, offset, data)
 
+    def overwrite(self, file: int, data: bytes, offset: int) -> None:
+        self.write(file, data, offset)
+
+    def rewrite(self, file: int, offset: int) -> None:
+        self.write(file, self.read(file, self.size(file) - offset, offset), offset)
+
     def _write(self, inode: Inode, offset: int, data: bytes | None) -> None:
         inode.unsynced.append((offset, data))
         _apply(inode.seen, offset, data)
@@ -217,6 +223,12 @@ class FakeDisk:
         else:
             inode.safe = bytes(inode.seen)
         inode.unsynced = []
+
+    def sync_now(self, file: int) -> None:
+        self.sync(file)
+
+    def prompt(self) -> FakeDisk:
+        return self
 
     def sync_directory(self, path: str) -> None:
         self._check("sync_directory", path)

@@ -230,6 +230,9 @@ class PowerDisk(fs.Disk):
         if number := number_of(file):
             self.safe.took(number, (offset, len(data)), file)
 
+    def overwrite(self, file: int, data: bytes, offset: int) -> None:
+        self.write(file, data, offset)
+
     def truncate(self, file: int, size: int) -> None:
         super().truncate(file, size)
         if number := number_of(file):
