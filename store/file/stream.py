@@ -239,6 +239,8 @@ class FileStream(IndexedStream):
         where = f"{block.path} at {block.offsets[row]}"
         self.bytes -= block.mark_removed(row)
         self._index.discard(block.subjects[row], seq)
+        if not block.damaged and block.tombstones:  # what it says of removed messages may be damaged, too
+            self._add_deletes(block.tombstones[:])
         block.damaged = True
         self._lost[seq] = where
         with suppress(OSError):  # without it, the next opening scans the block
