@@ -28,9 +28,9 @@ def _awaited(count: int, clients: int, kind: str, pyjs: str, reference: str, whe
     return Case(title, "stored", options, pyjs, reference, where, lead=clients == 1)
 
 
-def _get(title: str, by: str, *, lead: bool = False) -> Case:
+def _get(title: str, by: str, *, lead: bool = False, key: str = "") -> Case:
     options = {"count": 80_000, "by": by}
-    return Case(f"{title}, 32 in flight", "got", options, SYNCED, SYNCED, lead=lead)
+    return Case(f"{title}, 32 in flight", "got", options, SYNCED + key, SYNCED + key, lead=lead)
 
 
 def _copied(kind: str, link: str, where: str) -> Case:
@@ -49,6 +49,7 @@ MIXED: tuple[Case, ...] = (
     Case("requests with inboxes, 32 in flight", "requests", {"count": 100_000}, lead=True),
     Case("publish to a file, synced / lazy", "stored", _FILE, SYNCED, LAZY, lead=True),
     Case("publish to a file, lazy / lazy", "stored", _FILE, LAZY, LAZY),
+    Case("publish to an encrypted file, lazy / lazy", "stored", _FILE, *2 * (f"{LAZY}, key: k",)),
     Case("publish to memory", "stored", _MEMORY, SYNCED, SYNCED, lead=True),
     *(_awaited(20_000, clients, "lazy / lazy", LAZY, LAZY) for clients in (1, 8, 64)),
     *(_awaited(6_000, clients, "synced / always", SYNCED, ALWAYS) for clients in (1, 8, 64)),
@@ -56,6 +57,7 @@ MIXED: tuple[Case, ...] = (
     _get("get a key", "subject", lead=True),
     _get("direct get of the last of a subject", "last"),
     _get("direct get by sequence", "sequence"),
+    _get("direct get by sequence, encrypted", "sequence", key=", key: k"),
     Case("publish, R3, quorum synced / lazy", "stored", _R3, SYNCED, LAZY, where="three", lead=True),
     Case("publish, R3, quorum synced / always", "stored", _R3, SYNCED, ALWAYS, where="three", lead=True),
     *(
