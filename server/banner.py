@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ..protocol.identifier import name_hash
 from ..protocol.limits import API_LEVEL
 from ..version import __version__
+from .jetstream.encryption import cipher_name
 
 if TYPE_CHECKING:
     from .config import Options
@@ -47,6 +48,8 @@ def jetstream_started(log: Logger, engine: JetStream) -> None:
     log.info(f'  Store Directory: "{Path(options.store_dir) / "jetstream"}"')
     if engine.domain:
         log.info(f"  Domain:          {engine.domain}")
+    if options.key:
+        log.info(f"  Encryption:      {cipher_name(options)}")
     log.info(f"  Acknowledged:    {'before the sync, see sync_interval' if sync else 'after the sync'}")
     log.info(f"  API Level:       {API_LEVEL}")
     log.info("-------------------------------------------")

@@ -32,7 +32,7 @@ class UnsupportedOption(NamedTuple):
     served: tuple[object, ...] = ()
 
 
-_NO_CRYPT = "encryption at rest is not served yet, and the files would be written in the clear"
+_NO_TPM = "TPM functionality is not supported on this platform"
 _CLIENTS_ONLY = "only TLS handshakes of the listener for clients are limited, as in nats-server"
 _NO_QUEUES = "it limits a queue of nats-server that this server does not have"
 _FIXED_QUEUE = "up to 10,000 requests of JetStream that take long wait, whatever it says"
@@ -49,9 +49,7 @@ _LEAF_SCHEMES = ("nats-leaf", "leaf", "nats", "tls", "ws", "wss")
 _UNCOMPRESSED = tuple(CompressionOptions(mode) for mode in ("off", "accept", "not supported"))
 
 UNSUPPORTED: tuple[UnsupportedOption, ...] = (
-    UnsupportedOption("jetstream.key", "refuse", _NO_CRYPT),
-    UnsupportedOption("jetstream.prev_key", "refuse", _NO_CRYPT),
-    UnsupportedOption("jetstream.tpm", "refuse", _NO_CRYPT),
+    UnsupportedOption("jetstream.tpm", "refuse", _NO_TPM),
     UnsupportedOption("tls.ocsp_peer", "refuse", _NO_OCSP, _NO_CHECK),
     UnsupportedOption("websocket.tls.ocsp_peer", "refuse", _NO_OCSP, _NO_CHECK),
     UnsupportedOption("mqtt.tls.ocsp_peer", "refuse", _NO_OCSP, _NO_CHECK),

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from ...protocol.errors import api_error
 from ...store.configs import Storage
+from ...store.fs import Disk
 from ...store.lock import DirectoryLock
 from ..config.options import AccountJetStream
 from ..config.options.jetstream import DEFAULT_MAX_CONSUMERS
@@ -33,11 +34,13 @@ from .api.disabled import Refusals
 from .api.table import AccountApi
 from .directory import make_store_directory
 from .domain import map_domain, unmap_domain
+from .encryption import refuse_encrypted, unlocked
 from .host import BatchCapacity, JetStreamHost
 from .lazydisk import LazyDisk, PeriodicSync
 from .quota import Quota, disk_share, memory_share
 
 if TYPE_CHECKING:
+    from ...store.fs import FileSystem
     from ..accounts.account import Account
     from ..accounts.registry import AccountRegistry
     from ..clock import Clock
@@ -130,8 +133,9 @@ class JetStream:
         if options.sync_interval:
             lazy = LazyDisk()
             self._sync = PeriodicSync(lazy, options.sync_interval, self._clock, self._executor, self._log)
-        self._storage = Storage(options.store_dir, fs=lazy)
-        self.host = self._make_host(LoopTaskExecutor(loop, self._executor))
+        disk = await self._unlocked(lazy or Disk())
+        self._storage = Storage(options.store_dir, fs=disk)
+        self.host = self._make_host(LoopTaskExecutor(loop, self._executor), disk)
         self.running = True
         if clustered:
             from .cluster.cluster import JetStreamCluster
@@ -155,7 +159,15 @@ class JetStream:
             self._system_api.start()
         self._finding = loop.create_task(self._find_owners())
 
-    def _make_host(self, executor: TaskExecutor) -> JetStreamHost:
+    async def _unlocked(self, below: FileSystem) -> FileSystem:
+        """Return the disk of the store, which encrypts above `below` if there is a key."""
+        options = self.options.jetstream
+        if not options.key:
+            refuse_encrypted(options.store_dir, below)
+            return below
+        return await asyncio.to_thread(unlocked, options, below, self._log)
+
+    def _make_host(self, executor: TaskExecutor, disk: FileSystem) -> JetStreamHost:
         options = self.options.jetstream
         limits = options.limits
         return JetStreamHost(
@@ -172,6 +184,7 @@ class JetStream:
             max_request_batch=limits.max_request_batch,
             max_pending=self.options.max_pending,
             log=self._log,
+            disk=disk,
             batches=BatchCapacity.of(limits.batch),
         )
 

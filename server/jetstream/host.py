@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ...protocol import headers
 from ...protocol.identifier import new_id
 from ...protocol.lazy_dataclass import dataclass
+from ...store.fs import Disk, FileSystem
 from ..clock import SECOND, Clock
 from ..logging import Logger, NullLogger
 from ..slices import TurnScheduler
@@ -69,6 +70,7 @@ class JetStreamHost:
 
     server_name: the server's name, shown in advisories and as the leader.
     domain: the JetStream domain, "" for none.
+    disk: where everything is stored; it encrypts if the configuration has a key.
     batches: the atomic batches of all streams.
     turns: where long work is done in slices, so that all of it together leaves time for the rest.
     deliveries: the same for consumers that have more to deliver.
@@ -87,6 +89,7 @@ class JetStreamHost:
     max_request_batch: int = 0
     max_pending: int = DEFAULT_MAX_PENDING
     log: Logger = field(default_factory=NullLogger)
+    disk: FileSystem = field(default_factory=Disk)
     random_bytes: Callable[[int], bytes] = random.randbytes
     batches: BatchCapacity = field(default_factory=BatchCapacity)
     turns: TurnScheduler = field(init=False)

@@ -7,13 +7,17 @@ healthz and by the API. `docs/trust.md` has the tables; see `lib.damage`.
 from __future__ import annotations
 
 from pathlib import Path
+from unittest import mock
 
 import pytest
+from lib import stream_cluster
+from lib.damage import server as damage_server
 from lib.damage.harm import OLDER
 from lib.damage.old_store import old_store
 from lib.damage.pages import replica_table, server_table
 from lib.damage.replica import Play
 from lib.damage.server import Findings, after, build, judge, play, swapped
+from lib.sealed_disk import SealedFakeDisk
 
 # What is exchanged between the streams ONE and W.
 FOLDERS = ["", "msgs/", "consumers/C/"]
@@ -30,6 +34,32 @@ def test_one_damaged_file_of_a_server() -> None:
     assert [case for case in untold if not case.may_be_quiet] == []
     made = server_table(played)
     assert made in PAGE.read_text("utf-8"), made
+
+
+def test_one_damaged_file_of_a_server_that_encrypts() -> None:
+    """Nothing is lost or hidden that would not be in the clear.
+
+    What is torn of an erased message is nobody's.
+    """
+    with mock.patch.object(damage_server, "above", damage_server.encrypted):
+        played = list(play(every=5))
+    assert len(played) > 70
+    assert [findings for case, findings in played if not case.path] == [Findings(), Findings()]
+    assert [(case, findings) for case, findings in played if findings.broken] == []
+    untold = [case for case, findings in played if case.path and not findings.lines and not case.may_be_quiet]
+    assert [case for case in untold if (case.path[-4:], case.harm) != (".blk", "the last byte cut")] == []
+
+
+def test_one_damaged_file_of_a_replica_that_encrypts() -> None:
+    with mock.patch.object(stream_cluster, "FakeDisk", SealedFakeDisk):
+        playing = Play()
+        cases = list(playing.cases("kill"))
+    told = playing.server.disk.reported  # type: ignore[attr-defined]
+    assert len(cases) > 60
+    quiet = {("replica: manifest", OLDER), ("replica: <block>.blk", "the last byte cut")}
+    untold = [kind for kind, harm, _, lines in cases if not lines and (kind, harm) not in quiet]
+    assert [one for one in cases if one[2]] == []
+    assert len(untold) <= len(told), (untold, told)
 
 
 def test_one_damaged_file_of_a_replica() -> None:

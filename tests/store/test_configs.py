@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lib.examples import one_in
 from lib.fake_disk import FakeDisk
+from lib.sealed_disk import disk_of
 from pyjs.store.configs import Storage, StoredConfig
 from pyjs.store.consumer_state import ConsumerState
 from pyjs.store.meta_file import directory_name
@@ -152,7 +153,7 @@ def test_a_configuration_of_the_version_before_is_read_and_gets_its_copy() -> No
 @one_in(2)
 @given(st.data())
 def test_a_crash_leaves_the_old_or_the_new_configuration(data: st.DataObject) -> None:
-    disk = FakeDisk()
+    disk = disk_of(data.draw(st.integers(0, 1)))
     account = Storage("/d", fs=disk).account("A")
     account.write_stream("S", {"n": 1})
     fault = data.draw(st.sampled_from(["", "open", "write", "sync", "rename", "sync_directory"]))

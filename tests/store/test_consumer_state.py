@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lib.fake_disk import FakeDisk
+from lib.sealed_disk import disk_of
 from pyjs.store.consumer import FileConsumer, MemoryConsumer
 from pyjs.store.consumer_state import ConsumerState
 from pyjs.store.errors import Damaged, StoreClosed, StoreFailed
@@ -59,7 +60,7 @@ def test_a_memory_consumer_keeps_its_state_while_it_lives() -> None:
 def test_a_crash_leaves_a_state_not_older_than_the_last_commit(
     states: list[ConsumerState], data: st.DataObject
 ) -> None:
-    disk = FakeDisk()
+    disk = disk_of(data.draw(st.integers(0, 1)))
     store = FileConsumer("/c", fs=disk)
     committed = -1
     for number, state in enumerate(states):

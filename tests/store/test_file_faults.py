@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lib.fake_disk import FakeDisk
+from lib.sealed_disk import disk_of
 from pyjs.store.errors import Damaged, NotFound, StoreFailed
 from pyjs.store.file import FileStream
 from pyjs.store.file.header import HEADER_SIZE
@@ -412,7 +413,7 @@ def test_an_erased_message_leaves_nothing_of_it_on_the_disk() -> None:
 def test_sectors_lost_from_an_unfinished_commit_never_touch_what_was_acknowledged(
     data: st.DataObject,
 ) -> None:
-    disk = FakeDisk()
+    disk = disk_of(data.draw(st.integers(0, 1)))
     stream = opened(disk, block_size=data.draw(st.sampled_from([2000, 1 << 20])))
     fill(stream, data.draw(st.integers(0, 25)), size=data.draw(st.sampled_from([10, 300])))
     acknowledged = stream.last_seq

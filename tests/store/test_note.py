@@ -7,6 +7,7 @@ import contextlib
 from hypothesis import given
 from hypothesis import strategies as st
 from lib.fake_disk import FakeDisk, PowerCut
+from lib.sealed_disk import disk_of
 from pyjs.store.file import FileStream
 
 DIRECTORY = "/s/msgs"
@@ -26,7 +27,7 @@ def contents(stream: FileStream) -> dict[int, bytes]:
 
 @given(st.data())
 def test_a_crash_gives_the_state_of_the_last_commit_or_of_the_one_under_way(data: st.DataObject) -> None:
-    disk = FakeDisk()
+    disk = disk_of(data.draw(st.integers(0, 1)))
     stream = opened(disk)
     states: dict[bytes, tuple[int, int, dict[int, bytes]]] = {b"": (0, 0, {})}
     promised = b""

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lib.fake_disk import SECTOR, FakeDisk
+from lib.sealed_disk import disk_of
 from pyjs.store.errors import Damaged
 from pyjs.store.file import FileStream
 from pyjs.store.file.block import AHEAD
@@ -115,7 +116,7 @@ def test_after_a_kill_they_are_neither_data_nor_damage() -> None:
 def test_no_power_cut_touches_what_was_acknowledged_or_reports_damage(
     data: st.DataObject, to_commit: bool
 ) -> None:
-    disk = FakeDisk()
+    disk = disk_of(data.draw(st.integers(0, 1)))
     stream = opened(disk, data.draw(st.sampled_from([5000, 1 << 20])))
     fill(stream, MANY + data.draw(st.integers(0, 30)), data.draw(st.sampled_from([10, 300, 1300])))
     acknowledged = stream.last_seq

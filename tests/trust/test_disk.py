@@ -109,7 +109,7 @@ def survivors(server: ServerProcess, rounds: int) -> tuple[int, int]:
     return gone, acked
 
 
-@pytest.mark.parametrize("server", [""], indirect=True)
+@pytest.mark.parametrize("server", ["", ", key: k"], ids=["in the clear", "encrypted"], indirect=True)
 def test_an_acknowledged_message_survives_a_power_cut(server: ServerProcess) -> None:
     gone, acked = survivors(server, 4)
     assert acked > 300

@@ -73,6 +73,10 @@ def _jetstream(options: Options, context: ReadContext) -> None:
     jetstream.store_dir = jetstream.store_dir or options.store_dir
     if jetstream.enabled and not jetstream.store_dir:
         jetstream.store_dir = str(Path(context.environment.get("TMPDIR") or "/tmp") / "nats")  # noqa: S108 as nats-server
+    if "jetstream.key" in where and not jetstream.key:
+        context.error(
+            where["jetstream.key"], "jetstream.key is empty: the files would be written in the clear"
+        )
     if any(c in jetstream.domain for c in _NOT_IN_DOMAINS):
         context.error(
             where.get("jetstream.domain"),

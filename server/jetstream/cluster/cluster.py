@@ -17,7 +17,6 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Protocol
 
 from ....protocol.identifier import name_hash
-from ....store.fs import Disk
 from ...cluster.announce import node_of
 from ...cluster.bootstrap import BootstrapExpect
 from ...cluster.environment import GroupEnvironment
@@ -323,7 +322,7 @@ def _make_environment(
         executor=host.executor,
         ticker=ticker,
         clock=host.clock,
-        fs=Disk(),
+        fs=host.disk.prompt(),
         log=host.log,
         random_bytes=os.urandom,
         read_executor=read_executor,

@@ -11,17 +11,20 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
 from lib.damage.harm import DIRECTORY, FOREIGN, HARMS, OLDER, is_kept_twice
 from lib.fake_disk import FakeDisk, Inode
+from lib.sealed_disk import SealedFakeDisk
 from lib.streams import JetStreamFixture, Spy
 from pyjs.server.monitor.healthz import healthz
 from pyjs.server.slices import at_once
 from pyjs.store import configs
 from pyjs.store.file import FileStream
+from pyjs.store.fs import FileSystem
 
 SECOND = 1_000_000_000
 BLOCK_SIZE = 3000  # bytes, so that the stream `S` has several blocks
@@ -76,6 +79,19 @@ class Findings:
     lines: list[str] = field(default_factory=list)
 
 
+def in_the_clear(disk: FakeDisk, log: Lines) -> FileSystem:
+    """Return the disk as it is."""
+    return disk
+
+
+def encrypted(disk: FakeDisk, log: Lines) -> FileSystem:
+    """Return the disk with encryption above it."""
+    return SealedFakeDisk(disk, warn=log.warning)
+
+
+above = in_the_clear  # what is above the disk that holds the files; tests replace it
+
+
 def opened(files: Files) -> tuple[JetStreamFixture, Lines]:
     """Open a single server over a copy of these files; return it and its log."""
     disk = FakeDisk()
@@ -87,12 +103,12 @@ def opened(files: Files) -> tuple[JetStreamFixture, Lines]:
     disk.safe = dict(disk.seen)
     log = Lines()
     with mock.patch.object(configs, "FileStream", partial(FileStream, block_size=BLOCK_SIZE)):
-        return JetStreamFixture("/d", fs=disk, log=log), log
+        return JetStreamFixture("/d", fs=above(disk, log), log=log), log
 
 
 def files_of(fixture: JetStreamFixture) -> Files:
     """Return the files as a process that is killed now leaves them."""
-    assert isinstance(fixture.fs, FakeDisk)
+    assert isinstance(fixture.fs, FakeDisk | SealedFakeDisk)
     return {path: bytes(inode.seen) for path, inode in fixture.fs.seen.items()}
 
 
@@ -370,10 +386,10 @@ def after(files: Files) -> Files:
     return files_of(fixture)
 
 
-def play() -> Iterator[tuple[Case, Findings]]:
-    """Yield all cases, after both ends; before them, the store that is not damaged."""
+def play(every: int = 1) -> Iterator[tuple[Case, Findings]]:
+    """Yield all cases, after both ends, or one of so many; before them, the store that is not damaged."""
     killed, stopped, older, promised = build()
     for end, files in (("kill", killed), ("stop", stopped)):
         yield Case(end, "", "nothing", files), judge(files, promised)
-        for case in cases(end, files, older):
+        for case in islice(cases(end, files, older), 0, None, every):
             yield case, judge(case.files, promised, stream_of(case.path))

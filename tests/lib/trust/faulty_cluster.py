@@ -67,7 +67,7 @@ class Server(ServerProcess):
 class FaultyCluster(JetMesh):
     """A `JetMesh` under faults, with servers s0, s1, …
 
-    faulty: whether its disks can lose power and fail (pyjs only)
+    faulty: whether its disks can lose power and fail (pyjs only); every other server encrypts then
     """
 
     def __init__(
@@ -80,10 +80,11 @@ class FaultyCluster(JetMesh):
         ports = [free_port() for _ in range(size)]
         proxies = [self.switch.proxy(f"s{number}", port) for number, port in enumerate(ports)]
         routes = ", ".join(f"nats-route://127.0.0.1:{proxy}" for proxy in proxies)
-        options = f", {options}" if options else ""
+        given = f", {options}" if options else ""
         try:
             for number, port in enumerate(ports):
                 name = f"s{number}"
+                options = f"{given}, key: trust" if faulty and number % 2 else given
                 directory = Path(tempfile.mkdtemp(prefix=f"pyjs-trust-{name}-"))
                 start = command(implementation, directory, seed * 10 + number, faulty=faulty)
                 server = Server(name, start, directory, {})

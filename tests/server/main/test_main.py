@@ -229,10 +229,10 @@ def test_a_wrong_configuration_is_said_with_its_place_and_ends_it_with_1(tmp_pat
 
 def test_what_is_unsafe_to_ignore_keeps_it_from_starting(tmp_path: Path) -> None:
     config = tmp_path / "key.conf"
-    config.write_text("port: -1\njetstream { store_dir: /x\n key: secret }\n")
+    config.write_text("port: -1\njetstream { store_dir: /x\n tpm { keys_file: /x, srk_password: secret } }\n")
     done = once("-c", str(config))
     assert done.returncode == 1
-    assert f"{config}:3:2: jetstream.key: encryption at rest is not served yet" in done.stderr
+    assert f"{config}:3:2: jetstream.tpm: TPM functionality is not supported on this platform" in done.stderr
     assert "secret" not in done.stderr
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from lib.examples import seeds
-from lib.fake_disk import FakeDisk, PowerCut
+from lib.fake_disk import PowerCut
+from lib.sealed_disk import disk_of
 from lib.streams import JetStreamFixture
 from pyjs.protocol import headers
 from pyjs.server.jetstream.host import BatchCapacity
@@ -27,7 +28,7 @@ def send(fixture: JetStreamFixture, place: int, body: bytes = b"x", batch: str =
 
 @seeds(60)
 def test_a_power_cut_leaves_all_of_a_batch_or_nothing(seed: int) -> None:
-    rng, disk = Random(seed), FakeDisk()
+    rng, disk = Random(seed), disk_of(seed)
     first = JetStreamFixture("/js", fs=disk)
     more: dict[str, Any] = {
         "allow_atomic": True,

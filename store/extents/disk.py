@@ -1,0 +1,192 @@
+"""ExtentDisk: a disk that keeps its files as extents.
+
+It is a `FileSystem` above another one. Whoever uses it sees the content; what lies below is encrypted if
+there are keys. Promises:
+
+- With keys, nothing is written in the clear, and nothing is read that these keys did not seal: a file in the
+  clear is damage like any other.
+- Without keys it compresses, if it is asked to, the blocks that are created, and reads both compressed blocks
+  and plain files.
+- What a crash leaves is what it would leave of the content, at most one extent less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..fs import FileSystem
+from .file import ExtentFile
+from .keys import ChecksumSealer, ExtentSealer, StoreKeys
+from .layout import FILE_HEADER, FileHeader, is_extents
+
+_MOST_WARNINGS = 1000  # of which it is known that they were given
+_BLOCK = (".blk", ".blk.tmp")
+
+
+class ExtentDisk:
+    """A `FileSystem` above `below`. Any thread may call its methods; one at a time writes a file.
+
+    keys: None for files in the clear. compress: whether blocks that are created are compressed.
+    warn: called, in any thread, with what is damaged and does no harm.
+    """
+
+    def __init__(
+        self,
+        below: FileSystem,
+        keys: StoreKeys | None,
+        *,
+        compress: bool = False,
+        warn: Callable[[str], None] | None = None,
+    ) -> None:
+        self._below = below
+        self.delays_sync = below.delays_sync
+        self._keys = keys
+        self.compress = compress
+        self._warn = warn
+        self._warned: set[str] = set()
+        self._files: dict[int, ExtentFile] = {}
+
+    def compressing(self) -> ExtentDisk:
+        """Return the same disk, which compresses the blocks that it creates."""
+        return ExtentDisk(self._below, self._keys, compress=True, warn=self._warn)
+
+    def prompt(self) -> ExtentDisk:
+        """Return the same disk, with every sync at once. The files that are open on one are so on both."""
+        disk = ExtentDisk(self._below.prompt(), self._keys, compress=self.compress, warn=self._warn)
+        disk._files = self._files
+        return disk
+
+    def open(self, path: str, *, create: bool = False) -> int:
+        """Open a file for reading and writing, and return its descriptor."""
+        file = self._below.open(path, create=create)
+        try:
+            opened = self._opened(path, file)
+        except BaseException:
+            self._below.close(file)
+            raise
+        if opened is not None:
+            self._files[file] = opened
+        return file
+
+    def _opened(self, path: str, file: int) -> ExtentFile | None:
+        """Read the extents of a file. Return None for one that is in the clear."""
+        size = self._below.size(file)
+        compress = self.compress and path.endswith(_BLOCK)
+        first = self._below.read(file, FILE_HEADER, 0) if size else b""
+        if self._keys is None and not (is_extents(first) or (compress and not size)):
+            return None
+        known = self._known(first, path)
+        readable = not size or known is not None
+        header, sealer = known or self._fresh()
+        return ExtentFile(self._below, file, header, sealer, readable=readable, compress=compress)
+
+    def _known(self, first: bytes, path: str) -> tuple[FileHeader, ExtentSealer] | None:
+        """Return the header of a file that begins with these bytes, and what seals its extents."""
+        copies = FileHeader.copies(first)
+        if len(copies) == 1 and len(first) == FILE_HEADER:
+            self._tell(f"{path}: one of the two headers of its encryption is damaged, the other counts")
+        for header in copies:
+            sealer: ExtentSealer | None = None
+            if self._keys is not None:
+                sealer = self._keys.sealer(header)
+            elif not header.cipher:
+                sealer = ChecksumSealer()
+            if sealer is not None:
+                return header, sealer
+        return None
+
+    def _tell(self, damage: str) -> None:
+        if self._warn is not None and damage not in self._warned:
+            if len(self._warned) < _MOST_WARNINGS:
+                self._warned.add(damage)
+            self._warn(damage)
+
+    def _fresh(self) -> tuple[FileHeader, ExtentSealer]:
+        return (FileHeader(0), ChecksumSealer()) if self._keys is None else self._keys.create()
+
+    def close(self, file: int) -> None:
+        """Close a descriptor."""
+        self._files.pop(file, None)
+        self._below.close(file)
+
+    def read(self, file: int, size: int, offset: int) -> bytes:
+        """Read `size` bytes at `offset`, fewer only at the end of the file."""
+        opened = self._files.get(file)
+        return self._below.read(file, size, offset) if opened is None else opened.read(size, offset)
+
+    def write(self, file: int, data: bytes, offset: int) -> None:
+        """Write all of `data` at `offset`."""
+        opened = self._files.get(file)
+        if opened is None:
+            self._below.write(file, data, offset)
+        else:
+            opened.write(data, offset)
+
+    def overwrite(self, file: int, data: bytes, offset: int) -> None:
+        """Write in the place of the same number of bytes."""
+        opened = self._files.get(file)
+        if opened is None:
+            self._below.overwrite(file, data, offset)
+        else:
+            opened.overwrite(data, offset)
+
+    def rewrite(self, file: int, offset: int) -> None:
+        """Write what is there from `offset` on again."""
+        opened = self._files.get(file)
+        if opened is None:
+            self._below.rewrite(file, offset)
+        else:
+            opened.rewrite(offset)
+
+    def size(self, file: int) -> int:
+        """Return a file's length in bytes."""
+        opened = self._files.get(file)
+        return self._below.size(file) if opened is None else opened.size()
+
+    def truncate(self, file: int, size: int) -> None:
+        """Cut a file to `size` bytes."""
+        opened = self._files.get(file)
+        if opened is None:
+            self._below.truncate(file, size)
+        else:
+            opened.truncate(size)
+
+    def sync(self, file: int) -> None:
+        """Return when the data is on the disk, or will be if the disk below delays it."""
+        opened = self._files.get(file)
+        if opened is None:
+            self._below.sync(file)
+        else:
+            opened.sync(self._below)
+
+    def sync_now(self, file: int) -> None:
+        """Return when the data is on the disk."""
+        self._below.sync_now(file)
+
+    def sync_directory(self, path: str) -> None:
+        """Return when the names in a directory are on the disk."""
+        self._below.sync_directory(path)
+
+    def rename(self, source: str, target: str) -> None:
+        """Rename a file in one step."""
+        self._below.rename(source, target)
+
+    def remove(self, path: str) -> None:
+        """Remove a file if it exists."""
+        self._below.remove(path)
+
+    def remove_tree(self, path: str) -> None:
+        """Remove a directory and everything below it if it exists."""
+        self._below.remove_tree(path)
+
+    def names(self, path: str) -> list[str]:
+        """List the names in a directory, sorted."""
+        return self._below.names(path)
+
+    def make_directory(self, path: str) -> None:
+        """Create a directory and its missing parents, durably."""
+        self._below.make_directory(path)
+
+    def exists(self, path: str) -> bool:
+        """Return whether there is a file or directory with that name."""
+        return self._below.exists(path)
