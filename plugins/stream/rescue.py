@@ -31,8 +31,15 @@ _FEW = 20
     type=ExistingPath(file_okay=False),
     help="The store_dir of a server, or a copy of it; once for each server.",
 )
+@click.option(
+    "--key",
+    "keys",
+    multiple=True,
+    type=ExistingPath(dir_okay=False),
+    help="A file with the key of a server that encrypts; once for each key.",
+)
 @click.option("--account", default="$G", help="The name of the Stream's account, or its public key.")
-def rescue(stream: str, target: str, stores: tuple[str, ...], account: str) -> None:
+def rescue(stream: str, target: str, stores: tuple[str, ...], keys: tuple[str, ...], account: str) -> None:
     """Save what servers' directories still hold of a Stream that none has whole."""
     from ...server.jetstream.account.backup import rescue as salvage
 
@@ -41,7 +48,8 @@ def rescue(stream: str, target: str, stores: tuple[str, ...], account: str) -> N
         raise CliError(f"{folder} holds a backup already", "name another directory")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        found = salvage.rescue(stores, account, stream, folder / DATA)
+        texts = [Path(key).read_text("utf-8").strip() for key in keys]
+        found = salvage.rescue(stores, account, stream, folder / DATA, texts)
     except (salvage.RescueError, OSError) as fault:
         raise CliError(f"could not rescue Stream {stream}: {fault}") from None
     (folder / DOCUMENT).write_text(salvage.document(found), encoding="utf-8")

@@ -13,6 +13,9 @@ from lib.jetstream import JetStream
 from lib.process import ServerProcess
 from pyjs.protocol.api.stream import StreamConfig
 from pyjs.store.configs import Storage
+from pyjs.store.extents import StoreKeys
+from pyjs.store.extents.unlocking import Unlocking
+from pyjs.store.fs import Disk
 
 CREATED = "2024-05-01T00:00:00Z"
 
@@ -90,3 +93,19 @@ def test_what_is_not_there_is_reported(cli: Cli, tmp_path: Path) -> None:
         meta.write_bytes(b"nonsense")
     result = cli.run("stream", "cluster", "rescue", "R", "saved", "--from", str(place))
     assert (result.code, "configuration of stream 'R' cannot be read" in result.err) == (1, True)
+
+
+def test_the_directory_of_a_server_that_encrypts_is_read_with_its_key(cli: Cli, tmp_path: Path) -> None:
+    places = stores(tmp_path, "R")
+    told: list[str] = []
+    for place, key in zip(places, ("one", "two"), strict=False):
+        Unlocking(Disk(), str(place), StoreKeys(key), told.append, told.append).run()
+        (tmp_path / key).write_text(f"{key}\n")
+    given = [word for place in places for word in ("--from", str(place))]
+    keys = [word for key in ("one", "two") for word in ("--key", str(tmp_path / key))]
+    for some, said in (([], "needs its key"), (keys[:2], "the key is another one")):
+        result = cli.run("stream", "cluster", "rescue", "R", "saved", *given, *some)
+        assert (result.code, said in result.err) == (1, True)
+    out = cli.ok("stream", "cluster", "rescue", "R", "saved", *given, *keys)
+    assert out.count("58 messages in ") == 3
+    assert "Saved 58 messages" in out

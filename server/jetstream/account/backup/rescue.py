@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .....protocol.api.stream import StreamConfig, StreamState
 from .....protocol.archive import frames
@@ -27,9 +27,9 @@ from .....protocol.lazy_dataclass import dataclass
 from .....protocol.timestamp import parse_rfc3339
 from .....store.configs import Storage
 from .....store.errors import StoreError
+from .....store.extents.unlocking import opened
 from .....store.file import FileStream
-from .....store.fs import Disk
-from .....store.handles import Handles
+from .....store.fs import Disk, FileSystem
 from .....store.identity import ForeignFilesError, Identity
 from .content import state_entry
 
@@ -60,29 +60,34 @@ class RescueResult:
     lost: list[int] = field(default_factory=list)
 
 
-def rescue(stores: Sequence[str], account: str, stream: str, data: Path) -> RescueResult:
+def rescue(
+    stores: Sequence[str], account: str, stream: str, data: Path, keys: Sequence[str] = ()
+) -> RescueResult:
     """Write the archive `data` from the `store_dir`s of servers. Raises RescueError and OSError.
 
     While it works, it needs space beside `data` for one more copy of each of the stream's folders.
+
+    keys: those of the servers that encrypt, in any order.
     """
     try:
-        return _rescue(stores, account, stream, data)
+        return _rescue(stores, account, stream, data, keys)
     except StoreError as error:
         raise RescueError(str(error)) from error
 
 
-def _rescue(stores: Sequence[str], account: str, stream: str, data: Path) -> RescueResult:
-    documents, folders = _found(stores, account, stream)
+def _rescue(
+    stores: Sequence[str], account: str, stream: str, data: Path, keys: Sequence[str]
+) -> RescueResult:
+    documents, folders = _found(stores, account, stream, keys)
     newest = max(documents, key=lambda document: parse_rfc3339(document["created"]))
     config = StreamConfig.from_json(newest["config"])
-    handles = Handles(Disk(), 64)
     with tempfile.TemporaryDirectory(prefix="rescue-", dir=data.parent) as room:
         copies: dict[str, StreamStore] = {}
-        for number, (folder, identity) in enumerate(folders.items()):
+        for number, (folder, found) in enumerate(folders.items()):
             copy = f"{room}/{number}"
             shutil.copytree(folder, copy)
             with suppress(ForeignFilesError):  # a folder of another stream
-                copies[folder] = FileStream(copy, fs=Disk(), handles=handles, identity=identity)
+                copies[folder] = FileStream(copy, fs=found.disk, identity=found.identity)
         if not copies:
             raise RescueError(f"what lies there as stream {stream!r} belongs to other streams")
         try:
@@ -90,22 +95,30 @@ def _rescue(stores: Sequence[str], account: str, stream: str, data: Path) -> Res
         finally:
             for store in copies.values():
                 store.abandon()
-            handles.close()
+
+
+class _Folder(NamedTuple):
+    """A folder of messages: the identity expected in it, and the disk that reads it."""
+
+    identity: Identity
+    disk: FileSystem
 
 
 def _found(
-    stores: Sequence[str], account: str, stream: str
-) -> tuple[list[dict[str, Any]], dict[str, Identity]]:
-    """Return the stream's documents, and its folders of messages with the identity expected in each."""
+    stores: Sequence[str], account: str, stream: str, keys: Sequence[str]
+) -> tuple[list[dict[str, Any]], dict[str, _Folder]]:
+    """Return the stream's documents, and its folders of messages."""
     documents: list[dict[str, Any]] = []
-    folders: dict[str, Identity] = {}
+    folders: dict[str, _Folder] = {}
     for store_dir in stores:
-        storage = Storage(store_dir)
+        disk = opened(Disk(), store_dir, keys)
+        storage = Storage(store_dir, fs=disk)
         directory = storage.account(account)
         stored = directory.read_stream(stream)
         if stored is not None and stored.document is not None:
             documents.append(stored.document)
-        folders |= dict.fromkeys(directory.copies(stream), directory.identity(stream))
+        folder = _Folder(directory.identity(stream), disk)
+        folders |= dict.fromkeys(directory.copies(stream), folder)
         storage.close()
     if not folders:
         raise RescueError(f"no messages of stream {stream!r} of account {account!r} are there")
