@@ -1,8 +1,8 @@
 """The S2 framing: chunks of bytes with checksums, compressed or not.
 
-The writer does not compress, which every reader of S2 accepts. The reader takes the streams of Snappy and of
-S2. Promises: data that does not agree with its checksum, or is not such a stream, raises FrameError; only one
-chunk is kept in memory at a time.
+The writer compresses by Snappy, which every reader of S2 accepts. The reader takes the streams of Snappy and
+of S2. Promises: data that does not agree with its checksum, or is not such a stream, raises FrameError; only
+one chunk is kept in memory at a time.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ def begin() -> bytes:
 
 
 def chunk(data: bytes) -> bytes:
-    """Return `data`, at most `CHUNK` bytes, as one chunk."""
-    length = (len(data) + 4).to_bytes(3, "little")
-    return b"%c%b%b%b" % (_PLAIN, length, masked(data).to_bytes(4, "little"), data)
+    """Return `data`, at most `CHUNK` bytes, as one chunk, compressed if it gets smaller."""
+    from cramjam import snappy
+
+    return bytes(snappy.compress(data))[len(begin()) :]  # without the identifier of Snappy, which is as long
 
 
 def split(pieces: Iterable[bytes]) -> Iterator[bytes]:
