@@ -24,6 +24,7 @@ from ..protocol.lazy_dataclass import dataclass
 from .consumer import STATE, FileConsumer
 from .copies import COPY, CopyRead, read_copies, repair, write_copies
 from .errors import Damaged, NotFound
+from .extents.disk import ExtentDisk
 from .file import FileStream
 from .file.ownership import first_unused, own_files
 from .fs import Disk, FileSystem
@@ -408,7 +409,8 @@ class Storage:
 
     def __init__(self, store_dir: str, *, fs: FileSystem | None = None, open_files: int = 256) -> None:
         self.path = f"{store_dir}/jetstream"
-        self._fs: FileSystem = Disk() if fs is None else fs
+        # Above any disk, because a stream may be compressed.
+        self._fs = fs if isinstance(fs, ExtentDisk) else ExtentDisk(fs or Disk(), None)
         self._handles = Handles(self._fs, open_files)
 
     def accounts(self) -> list[str]:

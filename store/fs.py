@@ -18,9 +18,11 @@ class FileSystem(Protocol):
     """What a store needs from a disk.
 
     delays_sync: whether `sync` returns at once for message files, which are synced later.
+    seals: whether files are encrypted.
     """
 
     delays_sync: bool
+    seals: bool
 
     def open(self, path: str, *, create: bool = False) -> int:
         """Open a file for reading and writing, and return its descriptor."""
@@ -66,6 +68,14 @@ class FileSystem(Protocol):
         """Return the same disk, with every sync at once."""
         ...
 
+    def packing(self, *, compress: bool) -> "FileSystem":
+        """Return the same disk for whole files, which are compressed if it can."""
+        ...
+
+    def gains(self, path: str, *, compress: bool) -> bool:
+        """Return whether a file would be smaller, or opened sooner, if `packing` wrote it."""
+        ...
+
     def sync_directory(self, path: str) -> None:
         """Return when the names in a directory are on the disk."""
         ...
@@ -98,7 +108,7 @@ class FileSystem(Protocol):
 class Disk:
     """The real disk."""
 
-    delays_sync = False
+    delays_sync = seals = False
 
     def open(self, path: str, *, create: bool = False) -> int:
         """Open a file for reading and writing, and return its descriptor."""
@@ -161,6 +171,14 @@ class Disk:
     def prompt(self) -> "FileSystem":
         """Return the same disk, with every sync at once."""
         return self
+
+    def packing(self, *, compress: bool) -> "FileSystem":
+        """Return the same disk, which cannot compress."""
+        return self
+
+    def gains(self, path: str, *, compress: bool) -> bool:
+        """Return False."""
+        return False
 
     def sync_directory(self, path: str) -> None:
         """Return when the names in a directory are on the disk."""

@@ -131,6 +131,9 @@ class MemoryStream(IndexedStream):
     def commit_sync(self) -> None:
         """Do nothing: there is no disk."""
 
+    def compress(self, compress: bool) -> None:
+        """Do nothing: memory is not compressed."""
+
     def begin_maintenance(self) -> Commit | None:
         """Return None, because deleted messages free their memory at once."""
         return None

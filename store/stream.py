@@ -299,6 +299,10 @@ class StreamStore(Protocol):
         """Commit at once, in this thread. Raises OSError."""
         ...
 
+    def compress(self, compress: bool) -> None:
+        """Compress what is written to the disk as a whole from now on, or no longer."""
+        ...
+
     def begin_maintenance(self) -> Commit | None:
         """Take one piece of work that frees disk space, or None. It has the protocol of a commit.
 

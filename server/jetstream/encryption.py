@@ -31,7 +31,8 @@ def unlocked(options: JetStreamOptions, below: FileSystem, log: Logger) -> FileS
 
     Raises ValueError if the key is not that of the store, which is not changed then, and OSError.
     """
-    from ...store.extents import ExtentDisk, StoreKeys
+    from ...store.extents.disk import ExtentDisk
+    from ...store.extents.keys import StoreKeys
     from ...store.extents.unlocking import Unlocking, WrongKeyError
 
     keys = StoreKeys(options.key, options.cipher.removesuffix("poly"), options.prev_key)

@@ -5,28 +5,32 @@ there are keys. Promises:
 
 - With keys, nothing is written in the clear, and nothing is read that these keys did not seal: a file in the
   clear is damage like any other.
-- Without keys it compresses, if it is asked to, the blocks that are created, and reads both compressed blocks
-  and plain files.
+- Without keys only what `packing` writes is compressed. Compressed and plain files are read alike.
 - What a crash leaves is what it would leave of the content, at most one extent less.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from ..fs import FileSystem
-from .file import ExtentFile
-from .keys import ChecksumSealer, ExtentSealer, StoreKeys
 from .layout import FILE_HEADER, FileHeader, is_extents
 
+if TYPE_CHECKING:
+    from .cache import DiskCaches
+    from .file import ExtentFile
+    from .keys import ExtentSealer, StoreKeys
+
+_DIRECT = ("read", "write", "overwrite", "sync")
 _MOST_WARNINGS = 1000  # of which it is known that they were given
-_BLOCK = (".blk", ".blk.tmp")
+_SCATTERED = 4096  # bytes of content in an extent, below which it is worth to write a file again
 
 
 class ExtentDisk:
     """A `FileSystem` above `below`. Any thread may call its methods; one at a time writes a file.
 
-    keys: None for files in the clear. compress: whether blocks that are created are compressed.
+    keys: None for files in the clear. compress: whether files that are created are compressed.
     warn: called, in any thread, with what is damaged and does no harm.
     """
 
@@ -40,20 +44,40 @@ class ExtentDisk:
     ) -> None:
         self._below = below
         self.delays_sync = below.delays_sync
+        self.seals = keys is not None
         self._keys = keys
         self.compress = compress
         self._warn = warn
         self._warned: set[str] = set()
         self._files: dict[int, ExtentFile] = {}
+        self._caches: DiskCaches | None = None
+        if keys is None:  # until a file of extents is opened, nothing stands between the store and its files
+            vars(self).update({name: getattr(below, name) for name in _DIRECT})
 
-    def compressing(self) -> ExtentDisk:
-        """Return the same disk, which compresses the blocks that it creates."""
-        return ExtentDisk(self._below, self._keys, compress=True, warn=self._warn)
+    def packing(self, *, compress: bool) -> ExtentDisk:
+        """Return the same disk for whole files, which are compressed if `compress` is set."""
+        return ExtentDisk(self._below, self._keys, compress=True, warn=self._warn) if compress else self
+
+    def gains(self, path: str, *, compress: bool) -> bool:
+        """Return whether a file would be smaller, or opened sooner, if `packing` wrote it."""
+        file = self.open(path)
+        try:
+            opened = self._files.get(file)
+            if opened is None:
+                return compress
+            scattered = opened.extents * _SCATTERED > opened.size()
+            return not opened.compressed and (compress or scattered)
+        finally:
+            self.close(file)
 
     def prompt(self) -> ExtentDisk:
         """Return the same disk, with every sync at once. The files that are open on one are so on both."""
+        if not self.delays_sync:
+            return self
         disk = ExtentDisk(self._below.prompt(), self._keys, compress=self.compress, warn=self._warn)
         disk._files = self._files
+        for name in _DIRECT if self._keys is None else ():
+            vars(disk).pop(name, None)  # what it has open may be opened by the other
         return disk
 
     def open(self, path: str, *, create: bool = False) -> int:
@@ -66,25 +90,34 @@ class ExtentDisk:
             raise
         if opened is not None:
             self._files[file] = opened
+            for name in _DIRECT:
+                vars(self).pop(name, None)
         return file
 
     def _opened(self, path: str, file: int) -> ExtentFile | None:
         """Read the extents of a file. Return None for one that is in the clear."""
         size = self._below.size(file)
-        compress = self.compress and path.endswith(_BLOCK)
         first = self._below.read(file, FILE_HEADER, 0) if size else b""
-        if self._keys is None and not (is_extents(first) or (compress and not size)):
+        if self._keys is None and not (is_extents(first) or (self.compress and not size)):
             return None
+        from .cache import ClosedFiles, DiskCaches, ExtentCache
+        from .file import ExtentFile
+
+        self._caches = caches = self._caches or DiskCaches(ExtentCache(), ClosedFiles())
         known = self._known(first, path)
         readable = not size or known is not None
         header, sealer = known or self._fresh()
-        return ExtentFile(self._below, file, header, sealer, readable=readable, compress=compress)
+        return ExtentFile(
+            self._below, file, header, sealer, caches, readable=readable, compress=self.compress
+        )
 
     def _known(self, first: bytes, path: str) -> tuple[FileHeader, ExtentSealer] | None:
         """Return the header of a file that begins with these bytes, and what seals its extents."""
+        from .keys import ChecksumSealer
+
         copies = FileHeader.copies(first)
         if len(copies) == 1 and len(first) == FILE_HEADER:
-            self._tell(f"{path}: one of the two headers of its encryption is damaged, the other counts")
+            self._tell(f"{path}: one of the two headers of the file is damaged, the other counts")
         for header in copies:
             sealer: ExtentSealer | None = None
             if self._keys is not None:
@@ -102,11 +135,17 @@ class ExtentDisk:
             self._warn(damage)
 
     def _fresh(self) -> tuple[FileHeader, ExtentSealer]:
-        return (FileHeader(0), ChecksumSealer()) if self._keys is None else self._keys.create()
+        from .keys import ChecksumSealer
+
+        if self._keys is None:
+            return FileHeader(0, int(self.compress)), ChecksumSealer()
+        return self._keys.create(compressed=self.compress)
 
     def close(self, file: int) -> None:
         """Close a descriptor."""
-        self._files.pop(file, None)
+        opened = self._files.pop(file, None)
+        if opened is not None:
+            opened.close()
         self._below.close(file)
 
     def read(self, file: int, size: int, offset: int) -> bytes:

@@ -10,12 +10,13 @@ from __future__ import annotations
 from threading import Lock
 
 from ..fs import FileSystem
+from .cache import DiskCaches
 from .extent_map import UNREADABLE, ExtentMap, Span
 from .keys import ExtentSealer
 from .layout import DATA, EXTENT_HEADER, FILE_HEADER, LONGEST, SIZE, ZEROS, Extent, FileHeader, proven
 from .loading import LoadedExtents, content_of, fill_of, load
 
-CHUNK = 16 << 10  # bytes of content in one extent: what is decrypted to read one message
+CHUNK = 8 << 10  # bytes of content in one extent: what is decrypted to read one message
 COMPRESSED_CHUNK = 32 << 10
 _WORTH = 64  # bytes below which compression gains nothing
 
@@ -23,6 +24,7 @@ _WORTH = 64  # bytes below which compression gains nothing
 class ExtentFile:
     """A file that is open as `file`. Every method raises OSError as the disk does.
 
+    caches: those of the disk.
     header, sealer: those of the file. readable: whether its own header can be read. If not, nothing of its
         content can, and the first write begins the file again, with this header.
     compress: whether what is written is compressed.
@@ -34,6 +36,7 @@ class ExtentFile:
         file: int,
         header: FileHeader,
         sealer: ExtentSealer,
+        caches: DiskCaches,
         *,
         readable: bool = True,
         compress: bool = False,
@@ -46,15 +49,35 @@ class ExtentFile:
         self._chunk = COMPRESSED_CHUNK if compress else CHUNK
         self._lock = Lock()
         self._stale: list[Span] = []  # extents that are replaced, and not erased yet
-        self._recent: tuple[int, bytes] = (-1, b"")  # the extent that was read last: its place and content
+        self._closed = caches.closed
+        self._cache = caches.extents
+        self._owner = self._cache.owner()
         size = fs.size(file)
-        if readable and (not size or size >= FILE_HEADER):
-            found = load(fs, file, size, sealer) if size else LoadedExtents(ExtentMap(), 0)
+        if readable and size >= FILE_HEADER:
+            found = self._closed.take(header, size) or load(fs, file, size, sealer)
+        elif readable and not size:
+            found = LoadedExtents(ExtentMap(), 0)
         else:
             found = LoadedExtents(ExtentMap(), 0, junk=True)
             found.map.append_unreadable(max(size - FILE_HEADER - EXTENT_HEADER - sealer.tag, 0), UNREADABLE)
         self._replaced = 0  # how often content was replaced
         self._map, self._tail, self._zeros, self._junk = found.map, found.tail, found.zeros, found.junk
+
+    @property
+    def compressed(self) -> bool:
+        """Whether it was written as a whole by a disk that compresses."""
+        return bool(self._header.compressed)
+
+    @property
+    def extents(self) -> int:
+        """How many extents it has."""
+        return len(self._map)
+
+    def close(self) -> None:
+        """Leave what is known of the file for its next opening."""
+        if self._header.cipher and not self._stale:
+            found = LoadedExtents(self._map, self._tail, self._zeros, junk=self._junk)
+            self._closed.keep(self._header, found)
 
     # -- reading
 
@@ -84,7 +107,7 @@ class ExtentFile:
     def _contents(self, spans: list[Span]) -> list[bytes]:
         """Return the content of each span. Neighbours in the file are read together."""
         contents: list[bytes] = []
-        index = 0
+        index, owner = 0, self._owner
         while index < len(spans):
             first = spans[index]
             stop, end = index + 1, first.place + first.size
@@ -93,15 +116,16 @@ class ExtentFile:
                 stop += 1
             if not first.size:
                 contents.append(bytes([first.place]) * (first.stop - first.start))
-            elif stop == index + 1 and first.place == self._recent[0]:
-                contents.append(self._recent[1][: first.stop - first.start])
+            elif (kept := self._cache.get((self._owner, first.place))) is not None:
+                contents.append(kept[: first.stop - first.start])
+                stop = index + 1
             else:
                 data = self._fs.read(self._file, end - first.place, first.place)
-                contents += [self._content(data, first.place, one) for one in spans[index:stop]]
+                contents += [self._content(data, first.place, one, owner) for one in spans[index:stop]]
             index = stop
         return contents
 
-    def _content(self, data: bytes, start: int, span: Span) -> bytes:
+    def _content(self, data: bytes, start: int, span: Span, owner: int) -> bytes:
         """Return the content of a span from `data`, which begins at `start` of the file."""
         at, length = span.place - start, span.stop - span.start
         extent = Extent.decode(data, at)
@@ -110,7 +134,7 @@ class ExtentFile:
             content = content_of(data, at, span.place, extent, self._sealer)
         if content is None:
             return fill_of(data[at : at + span.size], span.place) * length
-        self._recent = (span.place, content)
+        self._cache.keep((owner, span.place), content)
         return content[:length]
 
     # -- writing
@@ -139,7 +163,7 @@ class ExtentFile:
             self._fs.truncate(self._file, self._tail)
             with self._lock:
                 self._map.drop_unreadable_end()
-            self._recent = (-1, b"")
+            self._owner = self._cache.owner()
             self._junk, self._zeros = False, 0
 
     def _writes_zeros(self, data: bytes, after: int) -> bool:
@@ -220,7 +244,7 @@ class ExtentFile:
             self.write(data, offset)
             return
         place = spans[0].place
-        self._recent = (-1, b"")
+        self._owner = self._cache.owner()
         self._fs.write(self._file, self._encode(DATA, data, offset, place), place)
 
     def rewrite(self, offset: int) -> None:
@@ -251,7 +275,7 @@ class ExtentFile:
             place, more = self._map.cut(size)
         self._tail = max(place, FILE_HEADER) if self._tail else 0
         self._stale = [span for span in self._stale if span.place < self._tail]
-        self._zeros, self._recent = 0, (-1, b"")
+        self._zeros, self._owner = 0, self._cache.owner()
         self._fs.truncate(self._file, self._tail)
         if more:
             nonce = self._sealer.nonce()

@@ -112,15 +112,15 @@ class StoreKeys:
         self._cipher = CIPHERS[cipher]
         self._opened = lru_cache(1024)(self._open)
 
-    def create(self) -> tuple[FileHeader, ExtentSealer]:
+    def create(self, *, compressed: bool = False) -> tuple[FileHeader, ExtentSealer]:
         """Return the header of a new file, and what seals its extents."""
         key = urandom(_KEY)
-        return self._header(self._cipher, key), CipherSealer(self._cipher, key)
+        return self._header(self._cipher, int(compressed), key), CipherSealer(self._cipher, key)
 
-    def _header(self, cipher: int, key: bytes) -> FileHeader:
+    def _header(self, cipher: int, compressed: int, key: bytes) -> FileHeader:
         salt = urandom(16)
-        sealed = _aead(cipher, _derive(self._key, salt)).encrypt(_NO_NONCE, key, bytes([cipher]))
-        return FileHeader(cipher, salt, sealed)
+        sealed = _aead(cipher, _derive(self._key, salt)).encrypt(_NO_NONCE, key, bytes([cipher, compressed]))
+        return FileHeader(cipher, compressed, salt, sealed)
 
     def sealer(self, header: FileHeader) -> ExtentSealer | None:
         """Return what seals the file with this header. None if neither key opens it."""
@@ -138,7 +138,8 @@ class StoreKeys:
                 continue
             try:
                 cipher = _aead(header.cipher, _derive(known, header.salt))
-                return cipher.decrypt(_NO_NONCE, header.key, bytes([header.cipher])), known != self._key
+                proven = bytes([header.cipher, header.compressed])
+                return cipher.decrypt(_NO_NONCE, header.key, proven), known != self._key
             except InvalidTag:
                 continue
         return b"", False
@@ -153,4 +154,4 @@ class StoreKeys:
         None if it does already.
         """
         key, former = self._opened(header)
-        return self._header(header.cipher, key) if former else None
+        return self._header(header.cipher, header.compressed, key) if former else None

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 FILE_MAGIC = b"pyjsext1"
-_FILE = Struct("<8sB3x16s48s")  # magic, cipher, salt, sealed key
+_FILE = Struct("<8sBB2x16s48s")  # magic, cipher, compressed, salt, sealed key
 _CHECKSUM = Struct("<I")
 _COPY = _FILE.size + _CHECKSUM.size
 FILE_HEADER = 2 * _COPY
@@ -40,10 +40,12 @@ ZEROS = 3  # content of zeros, which is not stored
 class FileHeader(NamedTuple):
     """The header of a file.
 
-    cipher: as in `keys.CIPHERS`. salt, key: of its sealed key, zeros if there is none.
+    cipher: as in `keys.CIPHERS`. compressed: whether it was written as a whole by a disk that compresses.
+    salt, key: of its sealed key, zeros if there is none.
     """
 
     cipher: int
+    compressed: int = 0
     salt: bytes = bytes(16)
     key: bytes = bytes(48)
 

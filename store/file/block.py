@@ -47,6 +47,7 @@ class Block:
         "live_bytes",
         "max_time",
         "offsets",
+        "packed",
         "path",
         "pending",
         "reserved",
@@ -71,6 +72,7 @@ class Block:
         self.seed = header.seed
         self.created = False  # whether the file exists, with its header
         self.indexed = 0  # `end` according to the sidecar on the disk; 0 if there is none
+        self.packed = False  # whether there is nothing to gain from packing its file
         self.damaged = False  # whether it must not be rewritten, because its bytes are evidence
         self.first = header.last_seq + 1
         self.sparse: array[int] | None = None

@@ -25,10 +25,12 @@ from ..stream import Commit
 from ..subjects import Heap
 from .block import HAS_HEADER, LENGTH, Block
 from .commit import QUICK_BYTES, StreamCommit, cut_zeros, erasure, leave_sidecar
-from .compaction import Compaction, choose_run
+from .compaction import Compaction
 from .header import HEADER_SIZE, BlockHeader, make_seed
+from .maintenance import Erased, Maintenance
 from .manifest import Manifest, delete_records
 from .ownership import block_path, sidecar_path
+from .packing import Packing
 from .reader import BlockReader
 from .recovery import RecoveredStream, recover
 from .run import read_run
@@ -75,12 +77,12 @@ class FileStream(IndexedStream):
         self._handles = Handles(self._fs, 8) if handles is None else handles
         self._block_size = block_size
         self._reader = BlockReader(self._handles)
+        self._maintenance = Maintenance(self._fs, self._handles, directory, identity.value, self._reader)
         self.on_damage = on_damage
         self._refusal: StoreError | None = None
         self._commit: StreamCommit | None = None
-        self._compaction: Compaction | None = None
         self._deletes: list[int] = []
-        self._erasures: list[tuple[Block, int, int, int, int]] = []
+        self._erasures: list[Erased] = []
         self._sealed: list[Block] = []  # blocks sealed since the last commit was begun
         self._skipped = False
         self._manifest = Manifest(self._fs, self._handles, directory, identity.value)
@@ -279,12 +281,12 @@ class FileStream(IndexedStream):
         subject = self._index.names[number]
         if erase:
             length = block.lengths[row] & LENGTH
-            self._erasures.append((block, block.offsets[row], length, seq, block.times[row]))
+            erased = (block, block.offsets[row], length, seq, block.times[row])
+            self._erasures.append(erased)
+            self._maintenance.erasing(erased)
             self._reader.forget(block)
             if row >= block.tail_row:
                 block.tail[row - block.tail_row] = b""
-            if self._compaction is not None:
-                self._compaction.cancelled = True
         size = block.mark_removed(row)
         self._index.discard(number, seq)
         self.bytes -= size
@@ -394,8 +396,10 @@ class FileStream(IndexedStream):
 
     def finish(self, commit: Commit) -> None:
         """Take note that `commit.run()` has returned or raised."""
-        if isinstance(commit, Compaction):
-            self._finish_compaction(commit)
+        if isinstance(commit, Compaction | Packing):
+            self._erasures += self._maintenance.finish(commit, self._blocks, self._bases)
+            if isinstance(commit, Compaction) and commit.damaged in self._index.live:
+                self.next((), commit.damaged)
             return
         if not isinstance(commit, StreamCommit) or commit is not self._commit:
             raise ValueError("not this stream's commit")
@@ -423,34 +427,16 @@ class FileStream(IndexedStream):
     # -- freeing space
 
     def begin_maintenance(self) -> Commit | None:
-        """Take one run of blocks that are mostly removed messages, to rewrite them without those."""
-        if self._compaction is not None or self._refusal is not None or self._erasures:
+        """Take blocks that are mostly removed messages, to rewrite them without those, or to compress."""
+        erases = self._erasures or (self._commit is not None and self._commit.erasures)
+        if self._maintenance.work is not None or self._refusal is not None or erases:
             return None
-        run = choose_run(self._blocks, self._block_size)
-        if not run or any(block in self._sealed or block.synced < block.end for block in run):
-            return None
-        outside = [block for block in self._blocks if block not in run]
-        where = (self._fs, self._handles, self.directory, self._identity)
-        self._compaction = Compaction(*where, run, outside, self.last_seq, lossy=bool(self._lost))
-        return self._compaction
+        blocks, size = self._blocks, self._block_size
+        return self._maintenance.begin(blocks, self._sealed, size, self.last_seq, lossy=bool(self._lost))
 
-    def _finish_compaction(self, compaction: Compaction) -> None:
-        if compaction is not self._compaction:
-            raise ValueError("not this stream's maintenance")
-        self._compaction = None
-        index = self._blocks.index(compaction.run_of[0]) if compaction.run_of[0] in self._blocks else -1
-        if not compaction.done or compaction.cancelled or index < 0:
-            compaction.discard()
-            if compaction.damaged and compaction.damaged in self._index.live:
-                self.next((), compaction.damaged)
-            return
-        replacement = compaction.replacement()
-        count = len(compaction.run_of)
-        for block in compaction.run_of:
-            self._reader.forget(block)
-        self._blocks[index : index + count] = [replacement]
-        self._bases[index : index + count] = [replacement.header.last_seq]
-        compaction.remove_old()
+    def compress(self, compress: bool) -> None:
+        """Compress blocks from now on, once nothing more is added to them, or compress no more of them."""
+        self._maintenance.compress = compress
 
     # -- closing
 
@@ -462,7 +448,7 @@ class FileStream(IndexedStream):
         """Commit what is buffered, write a sidecar for the next opening, and close all files."""
         if isinstance(self._refusal, StoreClosed):
             return
-        if self._commit is not None or self._compaction is not None:
+        if self._commit is not None or self._maintenance.work is not None:
             raise RuntimeError("a commit or maintenance is not finished")
         try:
             if self._refusal is None:

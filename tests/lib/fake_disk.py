@@ -44,7 +44,7 @@ def _apply(data: bytearray, offset: int, change: bytes | None) -> None:
 class FakeDisk:
     """Implements `pyjs.store.fs.FileSystem`."""
 
-    delays_sync = False
+    delays_sync = seals = False
 
     def __init__(self) -> None:
         self.seen: dict[str, Inode] = {}
@@ -229,6 +229,12 @@ class FakeDisk:
 
     def prompt(self) -> FakeDisk:
         return self
+
+    def packing(self, *, compress: bool) -> FakeDisk:
+        return self
+
+    def gains(self, path: str, *, compress: bool) -> bool:
+        return False
 
     def sync_directory(self, path: str) -> None:
         self._check("sync_directory", path)

@@ -7,7 +7,8 @@ from copy import deepcopy
 from typing import Any, cast
 
 from lib.fake_disk import Choose, FakeDisk
-from pyjs.store.extents import ExtentDisk, StoreKeys
+from pyjs.store.extents.disk import ExtentDisk
+from pyjs.store.extents.keys import StoreKeys
 
 KEYS = StoreKeys("a key of the tests")
 _PASSED_ON = ("space", "forgets")
@@ -50,10 +51,16 @@ class SealedFakeDisk(ExtentDisk):
 
     def kill(self) -> None:
         """End the process."""
-        self._files.clear()
+        self._forget()
         self.fake.kill()
+
+    def _forget(self) -> None:
+        self._files.clear()
+        self._warned.clear()
+        if self._caches is not None:
+            self._caches.closed.clear()
 
     def crash(self, choose: Choose, *, lose_sectors: bool = False) -> None:
         """Cut the power."""
-        self._files.clear()
+        self._forget()
         self.fake.crash(choose, lose_sectors=lose_sectors)

@@ -7,7 +7,8 @@ from copy import deepcopy
 
 import pytest
 from lib.fake_disk import Choose, FakeDisk, PowerCut
-from pyjs.store.extents import ExtentDisk, StoreKeys
+from pyjs.store.extents.disk import ExtentDisk
+from pyjs.store.extents.keys import StoreKeys
 from pyjs.store.extents.unlocking import Unlocking, WrongKeyError
 from pyjs.store.fs import read_file, write_file
 

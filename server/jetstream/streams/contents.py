@@ -104,6 +104,7 @@ class StreamContents:
         self.expiry = MessageTTLs(config, store, deps.ttl_clock, self.limits, removed, events.leave_marker)
         self.schedules = MessageSchedules(config, store, deps.schedule_clock)
         self.dedupe = DedupeWindow(config.duplicate_window)
+        store.compress(config.compression == "s2")
         self._counted = 0
 
     # --- start and stop
@@ -185,6 +186,7 @@ class StreamContents:
         self.retention.configure(config)
         self.expiry.configure(config)
         self.schedules.configure(config)
+        self.store.compress(config.compression == "s2")
         self.dedupe.resize(config.duplicate_window, self.deps.clock.now())
         if config.allow_msg_ttl and not old.allow_msg_ttl:
             yield from self._reading_back(self.store.first_seq, self.expiry.load)

@@ -13,7 +13,7 @@ from lib.jetstream import JetStream
 from lib.process import ServerProcess
 from pyjs.protocol.api.stream import StreamConfig
 from pyjs.store.configs import Storage
-from pyjs.store.extents import StoreKeys
+from pyjs.store.extents.keys import StoreKeys
 from pyjs.store.extents.unlocking import Unlocking
 from pyjs.store.fs import Disk
 

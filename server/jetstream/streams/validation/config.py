@@ -75,7 +75,6 @@ def checking(config: StreamConfig, context: ValidationContext) -> Steps[StreamCo
     check_transform(config)
     config = with_republish(config, context)
     config = _with_placement(config)
-    _check_supported(config)
     return config
 
 
@@ -224,11 +223,6 @@ def _check_byte_limits(config: StreamConfig, context: ValidationContext) -> None
         raise api_error("JSStreamMaxBytesRequired")
     if 0 < limit < config.max_bytes:
         raise api_error("JSStreamMaxStreamBytesExceeded")
-
-
-def _check_supported(config: StreamConfig) -> None:
-    if config.compression == "s2" and config.storage == "file":
-        raise invalid("stream compression (compression) is not supported by this server")
 
 
 def _with_placement(config: StreamConfig) -> StreamConfig:
