@@ -65,6 +65,8 @@ class ExtentDisk:
             opened = self._files.get(file)
             if opened is None:
                 return compress
+            if opened.waste > opened.size() // 4:
+                return True
             scattered = opened.extents * _SCATTERED > opened.size()
             return not opened.compressed and (compress or scattered)
         finally:

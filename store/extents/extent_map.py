@@ -28,13 +28,15 @@ class Span(NamedTuple):
 
 
 class ExtentMap:
-    """The spans of a file, in order and without gaps. `end` is where they end."""
+    """The spans of a file, in order and without gaps.
+
+    end: where they end.
+    appended_only: whether the extents of the file are those of the map, one after the other.
+    """
 
     def __init__(self) -> None:
         self.end = 0
-        self._appended_only = (
-            True  # whether the extents of the file are those of the map, one after the other
-        )
+        self.appended_only = True
         self._starts = array("Q")
         self._places = array("Q")
         self._sizes = array("I")
@@ -42,6 +44,11 @@ class ExtentMap:
 
     def __len__(self) -> int:
         return len(self._starts)
+
+    @property
+    def stored(self) -> int:
+        """How many bytes of the file its extents take."""
+        return sum(self._sizes)
 
     def _stop(self, index: int) -> int:
         return self._starts[index + 1] if index + 1 < len(self._starts) else self.end
@@ -79,8 +86,10 @@ class ExtentMap:
 
     def put(self, start: int, place: int, size: int, length: int) -> None:
         """Add an extent whose content replaces what is there."""
-        self._appended_only = False
+        self.appended_only = False
         stop = start + length
+        if self.move(start, stop, place, size, length):
+            return
         old = [self._span(index) for index in range(len(self))]
         self._set([])
         for span in old:
@@ -96,6 +105,14 @@ class ExtentMap:
                 self._keep(span)
             elif span.stop > stop:  # an extent that lacks its beginning cannot be read
                 self.append_unreadable(span.stop - stop, UNREADABLE)
+
+    def move(self, start: int, stop: int, place: int, size: int, length: int) -> bool:
+        """Have another extent hold these bytes. Return False if they are not one span."""
+        index = bisect_right(self._starts, start) - 1
+        if index < 0 or self._starts[index] != start or self._stop(index) != stop:
+            return False
+        self._places[index], self._sizes[index], self._lengths[index] = place, size, length
+        return True
 
     def _keep(self, span: Span) -> None:
         self._places.append(span.place)
@@ -121,11 +138,11 @@ class ExtentMap:
         kept = [span for span in spans if span.start < end]
         place = max((span.place + span.size for span in kept if span.size), default=0)
         if kept and kept[-1].start + kept[-1].length > end:
-            self._appended_only = False
+            self.appended_only = False
         if kept:
             kept[-1] = kept[-1]._replace(stop=min(end, kept[-1].stop))
         self._set(kept)
-        return place, not self._appended_only
+        return place, not self.appended_only
 
     def drop_unreadable_end(self) -> None:
         """Remove bytes at the end that cannot be read."""
@@ -138,4 +155,4 @@ class ExtentMap:
         """Note that an extent says that the content ends there."""
         if end < self.end:
             self.cut(end)
-        self._appended_only = False
+        self.appended_only = False

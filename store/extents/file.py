@@ -11,6 +11,7 @@ from threading import Lock
 
 from ..fs import FileSystem
 from .cache import DiskCaches
+from .compression import compress
 from .extent_map import UNREADABLE, ExtentMap, Span
 from .keys import ExtentSealer
 from .layout import DATA, EXTENT_HEADER, FILE_HEADER, LONGEST, SIZE, ZEROS, Extent, FileHeader, proven
@@ -45,10 +46,11 @@ class ExtentFile:
         self._file = file
         self._header = header
         self._sealer = sealer
-        self._compress = compress
-        self._chunk = COMPRESSED_CHUNK if compress else CHUNK
+        self._compress = compress or bool(header.compressed)
+        self._chunk = COMPRESSED_CHUNK if self._compress else CHUNK
         self._lock = Lock()
         self._stale: list[Span] = []  # extents that are replaced, and not erased yet
+        self._before = (0, True)  # the tail before they were replaced, and `appended_only` of the map
         self._closed = caches.closed
         self._cache = caches.extents
         self._owner = self._cache.owner()
@@ -78,6 +80,11 @@ class ExtentFile:
         if self._header.cipher and not self._stale:
             found = LoadedExtents(self._map, self._tail, self._zeros, junk=self._junk)
             self._closed.keep(self._header, found)
+
+    @property
+    def waste(self) -> int:
+        """How many bytes of the file nobody needs: extents that were replaced."""
+        return max(self._tail - FILE_HEADER - self._map.stored, 0)
 
     # -- reading
 
@@ -179,6 +186,7 @@ class ExtentFile:
 
     def _append(self, parts: list[tuple[int, bytes]]) -> None:
         """Write extents of (kind, content) at the end of the content."""
+        self._before = (0, False)
         out = [] if self._tail else [self._header.encode()]
         place, offset = self._tail or FILE_HEADER, self._map.end
         written: list[tuple[int, int, int]] = []
@@ -200,12 +208,11 @@ class ExtentFile:
         self._zeros = max(self._zeros - (tail - self._tail), 0)
         self._tail = tail
 
-    def _encode(self, kind: int, content: bytes, offset: int, place: int) -> bytes:
+    def _encode(self, kind: int, content: bytes, offset: int, place: int, room: int = 0) -> bytes:
+        """Return an extent. room: how many bytes it must take, if it can be compressed to no more."""
         stored, compressed = b"" if kind == ZEROS else content, 0
         if self._compress and len(stored) >= _WORTH:
-            from cramjam import snappy
-
-            packed = bytes(snappy.compress_raw(stored))
+            packed = compress(stored, room - EXTENT_HEADER - self._sealer.tag)
             if len(packed) < len(stored):
                 stored, compressed = packed, 1
         nonce = self._sealer.nonce()
@@ -215,6 +222,8 @@ class ExtentFile:
     def _replace(self, data: bytes, offset: int) -> None:
         """Write extents at the end of the file that replace those of the content from `offset` on."""
         spans = self._map.covering(offset, offset + len(data))
+        if not self._stale:
+            self._before = (self._tail, self._map.appended_only)
         written: list[tuple[Span, int, int]] = []
         out, place = [], self._tail
         for span, content in zip(spans, self._contents(spans), strict=True):
@@ -274,7 +283,7 @@ class ExtentFile:
         with self._lock:
             place, more = self._map.cut(size)
         self._tail = max(place, FILE_HEADER) if self._tail else 0
-        self._stale = [span for span in self._stale if span.place < self._tail]
+        self._stale, self._before = [span for span in self._stale if span.place < self._tail], (0, False)
         self._zeros, self._owner = 0, self._cache.owner()
         self._fs.truncate(self._file, self._tail)
         if more:
@@ -284,13 +293,39 @@ class ExtentFile:
             self._put(extent, self._tail, self._tail + len(extent))
 
     def sync(self, fs: FileSystem) -> None:
-        """Sync the file by `fs`. What was replaced is then erased."""
+        """Sync the file by `fs`. What was replaced is then erased, or written again in its former place."""
         if not self._stale:
             fs.sync(self._file)
             return
         fs.sync_now(self._file)
-        for span in self._stale:
-            lengths = span.size - EXTENT_HEADER
-            self._fs.write(self._file, bytes(lengths), span.place + EXTENT_HEADER)
-        self._stale = []
+        stale, self._stale = self._stale, []
+        extents = [self._fitting(span) for span in stale] if self._before[0] else [b""]
+        back = all(extents)
+        for span, extent in zip(stale, extents if back else [b""] * len(stale), strict=True):
+            data = extent or bytes(span.size - EXTENT_HEADER)
+            self._fs.write(self._file, data, span.place + span.size - len(data))
         fs.sync_now(self._file)
+        if back:
+            self._move_back(stale)
+
+    def _fitting(self, span: Span) -> bytes:
+        """Return an extent that has the present content of a span, for its former place.
+
+        b"" if it does not fit there.
+        """
+        present = self._map.covering(span.start, span.stop)
+        content = b"".join(self._contents(present)).ljust(span.length, b"\0")
+        extent = self._encode(DATA, content, span.start, span.place, span.size)
+        return extent if len(extent) == span.size else b""
+
+    def _move_back(self, spans: list[Span]) -> None:
+        """Read from their former places again what is there now, and cut off the copies at the end."""
+        tail, appended_only = self._before
+        with self._lock:
+            moved = [self._map.move(*span) for span in spans]
+            self._map.appended_only = appended_only
+            self._owner = self._cache.owner()
+            self._replaced += 1
+        assert all(moved)
+        self._fs.truncate(self._file, tail)
+        self._tail, self._zeros = tail, 0

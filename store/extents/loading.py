@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ...protocol.lazy_dataclass import dataclass
 from ..fs import FileSystem
+from .compression import expand
 from .extent_map import LACKING, UNREADABLE, ExtentMap
 from .keys import ExtentSealer
 from .layout import EXTENT_HEADER, FILE_HEADER, SIZE, ZEROS, Extent, candidates, proven
@@ -117,20 +118,8 @@ def content_of(data: bytes, at: int, place: int, extent: Extent, sealer: ExtentS
     if extent.kind == ZEROS:
         return bytes(extent.length)
     if extent.compressed:
-        return _expanded(stored, extent.length)
+        return expand(stored, extent.length)
     return stored if len(stored) == extent.length or extent.kind == SIZE else None
-
-
-def _expanded(stored: bytes, length: int) -> bytes | None:
-    """Return what was compressed by Snappy. None if it is not, or does not have that length."""
-    from cramjam import DecompressionError, snappy
-
-    try:
-        if snappy.decompress_raw_len(stored) != length:
-            return None
-        return bytes(snappy.decompress_raw(stored))
-    except DecompressionError:
-        return None
 
 
 def fill_of(data: bytes, place: int) -> bytes:

@@ -53,6 +53,7 @@ class Maintenance:
 
     def erasing(self, erased: Erased) -> None:
         """Note that a message is erased."""
+        erased[0].packed = False  # what it leaves may be worth to be cleared away
         if self.work is not None:
             self.work.cancelled = True
             self._erased.append(erased)

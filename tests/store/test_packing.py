@@ -156,6 +156,21 @@ def test_a_message_that_is_erased_meanwhile_stays_erased(disk: SealedFakeDisk) -
     check(opened(disk), frozenset({3, 5}))
 
 
+def test_what_erased_messages_leave_in_compressed_blocks_is_cleared_away(disk: SealedFakeDisk) -> None:
+    stream = opened(disk)
+    fill(stream, 300)
+    maintain(stream)
+    before = stored(disk)
+    gone = frozenset(range(2, 240, 4))
+    for seq in gone:
+        stream.remove(seq, erase=True)
+        stream.commit_sync()
+    maintain(stream)
+    full = sorted(path for path in disk.seen if path.endswith(".blk"))[:-1]
+    assert sum(len(disk.seen[path].seen) for path in full) < before * 1.5
+    check(stream, gone)
+
+
 def test_a_damaged_message_stays_damaged(disk: SealedFakeDisk) -> None:
     stream = opened(disk)
     fill(stream, 200)
