@@ -34,6 +34,7 @@ class Follower:
 
     leader: the leader of the present term, "" while none is known.
     elapsed: ticks since the last message of the leader, or since the member voted for somebody.
+    leader_last: the last index of the leader's log, as its last message said; 0 while there was none.
     """
 
     state = RaftState.FOLLOWER
@@ -41,6 +42,7 @@ class Follower:
     def __init__(self, raft: Raft, leader: str) -> None:
         self.leader = leader
         self.elapsed = 0
+        self.leader_last = 0
         self._raft = raft
         self._timeout = raft.election_timeout()
         # Up to here the log is the same as the leader's. Every leader has what is committed. If the leader of
@@ -73,6 +75,7 @@ class Follower:
         if isinstance(message, (AppendEntries, Heartbeat, InstallSnapshot)):
             self.leader = message.source
             self.elapsed = 0
+            self.leader_last = message.last
             if message.echo == self._raft.hard_state.boot and self._goal is None:
                 self._goal = message.last
         if isinstance(message, AppendEntries):

@@ -166,6 +166,16 @@ class RawNode:
         role = self.role
         return {name: p.match for name, p in role.followers.items()} if isinstance(role, Leader) else {}
 
+    def leader_last(self, ticks: int) -> int:
+        """Return the last index of the leader's log, if its last message came within so many ticks.
+
+        Otherwise, and unless this member follows a leader, return 0.
+        """
+        role = self.role
+        if self.failure or not isinstance(role, Follower) or not role.leader or role.elapsed > ticks:
+            return 0
+        return role.leader_last
+
     def observe(self, observer: bool) -> None:
         """Set whether this member is an observer: it votes like the others, but never campaigns."""
         self._raft.observer = observer

@@ -107,8 +107,7 @@ class EntryApplier:
     def _configure(self, entry: entries.Configure) -> Steps[Outcome]:
         config = StreamConfig.from_json(json.loads(entry.config))
         yield from self._stream.applying(config)
-        if not self._stream.leading:
-            self._stream.direct_get.stop()
+        self._stream.configure_reads()
         return True
 
     # --- consumers

@@ -160,6 +160,7 @@ class LocalReplica:
         replica = self.replica
         if replica is not None and not self._opener.due:
             self._opener.mark_damaged(f"a message is damaged: {where}")
+            replica.stream.direct_get.stop()  # at once: an older message of the subject is no answer
             self._environment.executor.soon(lambda: self._membership.stop_serving(replica, self.damage, 1))
 
     def drop(self) -> None:

@@ -15,6 +15,7 @@ from ...cluster.announce import node_of
 from ...cluster.member import RaftMember
 from ...cluster.membership_policy import MembershipPolicy
 from .entry import ResetStream, encode
+from .follower_reads import FollowerReads
 from .local_replica import AGAIN, LocalReplica
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class ReplicaMembership:
         self.member = self._new_member()
         self._again = 0  # ticks until the replica is opened again; 0 if it need not be
         self._ticks = self._next_resign = 0
+        self._reads = FollowerReads()
         self._leaving = False
         self._then: Callable[[], None] | None = None
 
@@ -134,9 +136,15 @@ class ReplicaMembership:
     def _leave(self, then: Callable[[], None]) -> None:
         """Leave the group, then call what was given last."""
         self._then = then
+        self._end_reads()
         if not self._leaving:
             self._leaving = True
             self.member.stop(self._left)
+
+    def _end_reads(self) -> None:
+        """Let the replica answer nobody as a follower."""
+        if self.replica is not None:
+            self.replica.stream.serve_reads(False)
 
     def _left(self) -> None:
         then, self._then, self._leaving = self._then, None, False
@@ -198,8 +206,12 @@ class ReplicaMembership:
                 self._end(self._renew)
                 return
         group, replica = self.group, self.replica
-        if group is not None and group.ready and replica is not None and not replica.stream.leading:
+        if group is None or replica is None or replica.stream.leading:
+            return
+        if group.ready:
             self._lead(group)
+        else:
+            replica.stream.serve_reads(self._reads.tick(group, replica))
 
     # --- leading
 
@@ -249,6 +261,7 @@ class ReplicaMembership:
 
     def failed(self, why: str, *, restarts: bool) -> None:
         """See `GroupListener`: unless `RaftMember` restarts the member itself, open everything again."""
+        self._end_reads()
         if not restarts:
             self.local.failure = self.local.failure or why
             self._again = self._again or AGAIN

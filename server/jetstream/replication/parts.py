@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from ....protocol.api.stream import StreamConfig
     from ....protocol.errors import ApiError
     from ....store.stream import StreamStore
-    from ...accounts.account import HeadedAnswer
     from ..consumers.core import Consumer
     from ..streams.commit import Answer
     from ..streams.contents import StreamContents
@@ -77,11 +76,12 @@ class StreamProposer(PublishReceiver, Protocol):
 
 
 class LeaderOutput:
-    """A `StreamOutput` that is silent unless this replica leads."""
+    """A `StreamOutput` that is silent unless this replica leads. Followers only answer direct gets."""
 
     def __init__(self, output: StreamOutput, time: LogTime) -> None:
         self._output = output
         self._time = time
+        self.send_answers = output.send_answers
         self.log_failure = output.log_failure
 
     def send(self, subject: str, header: bytes, body: bytes, *, own: bool = False) -> None:
@@ -93,11 +93,6 @@ class LeaderOutput:
         """Publish messages, if this replica leads."""
         if self._time.leading:
             self._output.send_each(messages)
-
-    def send_answers(self, answers: list[HeadedAnswer]) -> None:
-        """Publish messages with headers, if this replica leads."""
-        if self._time.leading:
-            self._output.send_answers(answers)
 
     def store_failed(self, error: Exception) -> None:
         """Raise an error of the store, which ends this replica; any other is the same on all of them."""

@@ -222,9 +222,14 @@ class Replica:
 
     # --- leadership
 
+    @property
+    def current(self) -> bool:
+        """Whether entries are applied here as they come."""
+        return self.catchup is None and self._deferred is None and not self.failure
+
     def lead(self) -> bool:
         """Begin to lead, with all entries applied. Return False if the replica cannot and must resign."""
-        if self.catchup is not None or self._deferred is not None or self.failure:
+        if not self.current:
             return False
         self.stream.lead()
         return True

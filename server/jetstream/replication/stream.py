@@ -1,8 +1,8 @@
 """A stream that changes only by the entries of a log; apart from that it is the core of any stream.
 
 Promises: its contents follow from the entries alone, so that all replicas hold the same after the same entry;
-`EntryApplier` is the only way in. Only while it leads does it subscribe, answer, deliver and propose; a
-follower sends nothing to anybody. What it does in another way than a stream on one server, its parts do:
+`EntryApplier` is the only way in. Only while it leads does it subscribe, deliver and propose; a follower does
+nothing for anybody but answer direct gets while it is current. What it does in another way than a stream on one server, its parts do:
 `ReplicatedParts`.
 """
 
@@ -52,6 +52,7 @@ class ReplicatedStream(Stream[Consumer]):
         self.group = group
         self.time, self.random, self.states = parts.time, parts.random, parts.states
         self._proposer = proposer
+        self._reads = False  # whether it answers direct gets as a follower
         super().__init__(config, store, context, created, parts)
         self.applied, self.entry_removal = parts.applied, parts.entry_removal
         self.compacts = False  # space must not be returned before a checkpoint
@@ -81,6 +82,7 @@ class ReplicatedStream(Stream[Consumer]):
         self.schedules.rearm()
         for state in self.states.values():
             self.start_consumer(state)
+        self._reads = False
         self.direct_get.configure(self.config)
         self._listen()
         self.start_sourcing()
@@ -98,10 +100,25 @@ class ReplicatedStream(Stream[Consumer]):
         if self.sourcing is not None:
             self.sourcing.stop()
             self.sourcing = None
+        self._reads = False
         self.direct_get.stop()
         self.limits.stop()
         self.expiry.stop()
         self.schedules.stop()
+
+    def serve_reads(self, current: bool) -> None:
+        """As a follower, answer direct gets from now on if the replica is current, otherwise no more."""
+        if self.leading or current is self._reads:
+            return
+        self._reads = current
+        self.configure_reads()
+
+    def configure_reads(self) -> None:
+        """Answer direct gets as the configuration says, if this replica answers any."""
+        if self.leading or self._reads:
+            self.direct_get.configure(self.config)
+        else:
+            self.direct_get.stop()
 
     def abandon(self) -> None:
         """Stop, and leave on the disk only the last checkpoint."""

@@ -1,4 +1,4 @@
-"""Direct get: any replica answers with a stored message, without the API's JSON around it.
+"""Direct get: any current replica answers with a stored message, without the API's JSON around it.
 
 Requests that one read brought are served together. Most ask for one message, by its sequence or by its
 subject, and are answered at once; all others are served in slices.
@@ -101,7 +101,8 @@ class DirectGet:
             self.configure(self._config)
 
     def stop(self) -> None:
-        """Answer nothing more, for no name."""
+        """Answer nothing more, for no name; for a mirror's origin only once the mirror has caught up again."""
+        self._caught_up = False
         for name in list(self._subscriptions):
             self._forget(name)
 
@@ -151,9 +152,9 @@ class DirectGet:
             self._refuse(reply, error)
 
     def _send(self) -> None:
-        """Send the answers that were made."""
-        if self._answers:
-            answers, self._answers = self._answers, []
+        """Send the answers that were made, unless there is nobody to answer for any more."""
+        answers, self._answers = self._answers, []
+        if answers and self._subscriptions:
             self._output.send_answers(head_answers(answers, self._config.name, to_the_second))
 
     def _end_slices(self, _: None) -> None:
@@ -248,7 +249,7 @@ class DirectGet:
         """Return the last message of a subject (wildcards allowed), or the one with a sequence."""
         try:
             return self._store.last(wanted) if isinstance(wanted, str) else self._store.get(wanted)
-        except StoreError:
+        except NotFound:
             return None
 
     def _next(self, filter_: str, sequence: int) -> StoredMessage | None:
