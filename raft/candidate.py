@@ -68,7 +68,7 @@ class Candidate:
         self._votes.setdefault(voter, granted)
         members = self._raft.members
         votes = [self._votes[each] for each in members.voters if each in self._votes]
-        if votes.count(True) >= members.quorum:
+        if votes.count(True) >= self._raft.quorum:
             self._raft.event = Event.QUORUM_GRANTED
         elif votes.count(False) >= members.quorum:
             self._raft.event = Event.CANNOT_WIN

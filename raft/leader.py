@@ -87,7 +87,7 @@ class Leader:
         }
         for progress in self.followers.values():
             progress.recent_active = False
-        return len(active & members.voters) >= members.quorum
+        return len(active & members.voters) >= self._raft.quorum
 
     def _broadcast_heartbeat(self) -> None:
         for name, progress in self.followers.items():
@@ -165,7 +165,7 @@ class Leader:
         log = raft.log
         members = log.members
         reached = sorted(log.stable if voter == raft.id else self._match(voter) for voter in members.voters)
-        index = reached[-members.quorum]
+        index = reached[-raft.quorum]
         if index <= log.commit or log.term(index) != raft.term or not log.commit_to(index):
             return
         if log.members_index <= log.commit:

@@ -176,6 +176,11 @@ class RawNode:
             return 0
         return role.leader_last
 
+    @property
+    def shared(self) -> Raft:
+        """What the roles share: whether this member may campaign, and how many votes suffice."""
+        return self._raft
+
     def observe(self, observer: bool) -> None:
         """Set whether this member is an observer: it votes like the others, but never campaigns."""
         self._raft.observer = observer

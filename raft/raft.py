@@ -50,6 +50,7 @@ class Raft:
     random: the only source of randomness. Election timeouts are drawn from it.
     now: the time in ticks. Leaders of several groups that count alike send heartbeats at the same ticks.
     observer: whether this member votes but does not campaign.
+    lowered: how many voters suffice here for elections and commits, though they are no majority; 0 for none.
     verified: (term, index): up to `index` the log is known to be the same as that of the leader of `term`. It
         is valid only while `term` is the present one.
     outgoing: messages that may be sent now, since nothing in them depends on what is not durable. It is
@@ -69,6 +70,7 @@ class Raft:
         "hard_state",
         "id",
         "log",
+        "lowered",
         "now",
         "observer",
         "outgoing",
@@ -88,6 +90,7 @@ class Raft:
         self.random = random
         self.now = now
         self.observer = False
+        self.lowered = 0
         self.verified = (0, 0)
         self.outgoing: list[RaftMessage] = []
         self.after_append: list[RaftMessage] = []
@@ -104,6 +107,12 @@ class Raft:
     def members(self) -> Members:
         """The configuration in force: the newest in the log, committed or not (thesis 4.1)."""
         return self.log.members
+
+    @property
+    def quorum(self) -> int:
+        """How many voters suffice for elections and commits: a majority, unless it is `lowered`."""
+        majority = self.log.members.quorum
+        return min(self.lowered or majority, majority)
 
     @property
     def may_campaign(self) -> bool:

@@ -205,6 +205,27 @@ class MetaRemoveRequest(Record):
 
 
 @dataclass(slots=True)
+class MetaRescueRequest(Record):
+    """How many servers suffice for decisions of the meta group, for a while."""
+
+    go_name: ClassVar[str] = "JSApiMetaRescueRequest"
+
+    quorum_needed: int = number(keep=True, go_type="int")
+
+
+@dataclass(slots=True)
+class MoveStreamRequest(Record):
+    """Which peer of a stream moves to another server, and tags that the other server must have."""
+
+    go_name: ClassVar[str] = "JSApiMetaServerStreamMoveRequest"
+
+    server: str = text()
+    cluster: str = text()
+    domain: str = text()
+    tags: list[str] = texts()
+
+
+@dataclass(slots=True)
 class SnapshotRequest(Record):
     """Where and how to send a snapshot."""
 

@@ -304,7 +304,7 @@ class RaftMember:
         there = {announce.member for announce in present if announce.members}
         if group.leader:
             self._campaign_soon = False
-        elif len((there | {group.member}) & group.members.voters) >= group.members.quorum:
+        elif len((there | {group.member}) & group.members.voters) >= group.rescue.quorum:
             self._campaign_soon = False
             group.leadership.campaign_soon()
 

@@ -36,7 +36,13 @@ class MemberChanges:
         fitting = tuple(one for one in present if one.fresh or one.founders == founders)
         caught_up = frozenset(m for m in group.peers.caught_up() & group.members.learners if policy.holds(m))
         view = MembershipView(
-            group.member, group.members, group.peers.alive(), caught_up, fitting, policy.wanted()
+            group.member,
+            group.members,
+            group.peers.alive(),
+            caught_up,
+            fitting,
+            policy.wanted(),
+            group.rescue.quorum if group.rescue.active else 0,
         )
         try:
             change = next_members(view)

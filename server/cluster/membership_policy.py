@@ -1,8 +1,8 @@
 """The next change that a leader makes to the members of its group, if one is due.
 
-Promises: each node has one voter. A voter is removed only while a majority of the remaining ones is alive. A
-living voter is removed only when all wanted nodes vote, so that the group never has fewer living copies than
-both before and after the change.
+Promises: each node has one voter. A voter is removed only while a majority of the remaining ones is alive, or
+during a rescue as many as suffice. A living voter is removed only when all wanted nodes vote, so that the
+group never has fewer living copies than both before and after the change.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ class MembershipView:
     caught_up: learners that have nearly everything.
     present: announcements of servers that are there.
     wanted: the nodes that should be members; None for everyone who comes.
+    lowered: how many voters suffice during a rescue of the group, 0 for a majority.
     """
 
     own: str
@@ -36,6 +37,7 @@ class MembershipView:
     caught_up: frozenset[str]
     present: tuple[Announce, ...] = ()
     wanted: frozenset[str] | None = None
+    lowered: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,4 +115,4 @@ def _without(view: MembershipView, member: str) -> Members | None:
         return Members.of(members.voters, members.learners - {member})
     rest = Members.of(members.voters - {member}, members.learners)
     alive: Iterable[str] = rest.voters & (view.alive | {view.own})
-    return rest if len(set(alive)) >= rest.quorum else None
+    return rest if len(set(alive)) >= min(view.lowered or rest.quorum, rest.quorum) else None

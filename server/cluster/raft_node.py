@@ -31,6 +31,7 @@ from .applier import Applier
 from .leadership_transfer import LeadershipTransfer
 from .peer_status import PeerStatus
 from .proposals import Done, Outcome, ProposalLostError, Proposals
+from .quorum_rescue import QuorumRescue
 from .read_turn import AWAITED_BYTES
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class RaftNode:
     proposals: those without an answer.
     peers: what it knows of the other members.
     leadership: hands it over, and calls elections.
+    rescue: lets fewer than a majority decide, when an operator asks for it.
     failure: why the node has ended, "" while it runs.
     broken: whether it ended because its state cannot be read, so that another incarnation must replace it.
     """
@@ -85,6 +87,7 @@ class RaftNode:
         self.proposals = Proposals(_DOUBT_TICKS)
         self.peers = PeerStatus(self._now)
         self.leadership = LeadershipTransfer(name, member, random, self.peers, self._soon)
+        self.rescue = QuorumRescue(name, environment.log, self.peers, self.leadership)
         self._applier = Applier(application, self._executor, self.proposals)
         self._next_snapshot = 0  # the tick from which a snapshot may be requested
         self._leader = ""
@@ -238,6 +241,7 @@ class RaftNode:
         if node is None or self.failure or self._stopped is not None:
             return
         self.proposals.tick()
+        self.rescue.tick()
         if self._stalled and node.accepts_proposals:
             self.leadership.resign()
         # No `_do` needed: a tick brings no entries that a broken log could refuse.

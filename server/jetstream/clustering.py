@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 from ...protocol.subject import is_subset
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ..accounts.account import Account
     from ..config.options import Options
+    from .account.account import JetStreamAccount
     from .api.cluster.router import ClusterApiRouter
     from .cluster.cluster import JetStreamCluster
     from .host import JetStreamHost
@@ -60,12 +63,17 @@ def cluster_name(options: Options, server_name: str) -> str:
     return server_name if options.leafnodes.remotes else ""
 
 
-def serve_api(cluster: JetStreamCluster, host: JetStreamHost) -> ClusterApiRouter:
-    """Give the cluster the system account's API, and return the router of all other requests."""
+def serve_api(
+    cluster: JetStreamCluster, host: JetStreamHost, accounts: Mapping[str, JetStreamAccount]
+) -> ClusterApiRouter:
+    """Give the cluster the system account's API, and return the router of all other requests.
+
+    accounts: those with JetStream, by name.
+    """
     from .api.cluster.router import ClusterApiRouter
     from .api.cluster.system_api import ClusterApi
 
     router = ClusterApiRouter(cluster.context)
     cluster.on_effect = router.decided
-    cluster.system_api = ClusterApi(cluster.context, host)
+    cluster.system_api = ClusterApi(cluster.context, host, accounts)
     return router

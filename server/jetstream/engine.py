@@ -150,7 +150,7 @@ class JetStream:
                 read_executor=self.read_executor,
                 leave=self.leave,
             )
-            self._router = clustering.serve_api(self.cluster, self.host)
+            self._router = clustering.serve_api(self.cluster, self.host, self.accounts)
         for account, grants in self._entitled():
             self._entitle(account, grants)
         self._refusals.update()

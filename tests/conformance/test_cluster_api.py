@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -487,29 +486,3 @@ def test_a_consumer_s_last_activity_is_known_to_its_next_leader(js: JetStream) -
         assert after[place]["stream_seq"] == 1
         apart = parse_rfc3339(after[place]["last_active"]) - parse_rfc3339(before[place]["last_active"])
         assert abs(apart) < 5 * SECOND
-
-
-def test_all_replicas_and_mirrors_answer_direct_gets(js: JetStream, others: list[JetStream], mesh: JetMesh) -> None:
-    js.create("S", subjects=["s.>"], num_replicas=3, allow_direct=True)
-    js.create("M", mirror={"name": "S"}, num_replicas=1, mirror_direct=True)
-    js.publish("s.1", b"x")
-
-    def listeners() -> list[int]:
-        """How many answer for S, as each server knows."""
-        found = []
-        for server in mesh.servers:
-            with mesh.login(server, "admin") as wire:
-                request = {"subscriptions": True, "account": "ACC", "test": "$JS.API.DIRECT.GET.S"}
-                subject = f"$SYS.REQ.SERVER.{wire.info['server_id']}.SUBSZ"
-                listed = wire.request(subject, json.dumps(request)).json()["data"]["subscriptions_list"]
-            found.append(sum(each.get("qgroup") == "_sys_" for each in listed))
-        return found
-
-    eventually(lambda: listeners() == [4, 4, 4])
-    for api in (js, *others):
-        for _ in range(8):
-            got = api.wire.request("$JS.API.DIRECT.GET.S.s.1")
-            assert got.body == b"x" and got.headers["Nats-Stream"] in {"S", "M"}
-    js.update("S", subjects=["s.>"], num_replicas=3, allow_direct=False)
-    if mesh.implementation == "pyjs":  # the reference's followers go on
-        eventually(lambda: listeners() == [1, 1, 1])

@@ -17,7 +17,7 @@ from ....protocol.errors import api_error
 from ....protocol.subject import is_subset
 from ...accounts.subscription import ConnectionKind
 from .request import ApiEndpoint
-from .table import PREFIX, TABLE
+from .table import PREFIX, TABLE, unanswered
 
 if TYPE_CHECKING:
     from ...accounts.account import Account
@@ -56,6 +56,8 @@ class DisabledApi:
 
     def _subscribe(self) -> None:
         for pattern, endpoint in TABLE.items():
+            if endpoint.handler is unanswered:
+                continue
             self._subscriptions.append(self._account.subscribe(PREFIX + pattern, self._refuse(endpoint)))
 
     def stop(self) -> None:

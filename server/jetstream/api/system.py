@@ -35,10 +35,13 @@ class SystemRequest:
     body: the payload, without white space around it.
     """
 
-    def __init__(self, message: Message, kind: str, finish: Callable[[SystemRequest, Json], None]) -> None:
+    def __init__(
+        self, message: Message, endpoint: SystemEndpoint, finish: Callable[[SystemRequest, Json], None]
+    ) -> None:
         self.message = message
-        self.kind = kind
+        self.kind = endpoint.kind
         self.body = message.body.strip()
+        self._refused = endpoint.refused
         self._finish = finish
 
     def read(self, record: type[R], *, strict: bool) -> R:
@@ -49,9 +52,13 @@ class SystemRequest:
         """Answer the request with these fields."""
         self._finish(self, response(self.kind, **fields))
 
+    def send(self, answer: Json) -> None:
+        """Answer the request with this document."""
+        self._finish(self, answer)
+
     def fail(self, error: ApiError) -> None:
         """Refuse the request."""
-        self._finish(self, error_response(self.kind, error))
+        self._finish(self, error_response(self.kind, error, **self._refused))
 
 
 class SystemEndpoint(NamedTuple):
@@ -60,11 +67,13 @@ class SystemEndpoint(NamedTuple):
     kind: the name of the response's type.
     handler: answers a request, or raises ApiError.
     rule: which of several servers the request is for.
+    refused: the fields that a refusal has besides the error.
     """
 
     kind: str
     handler: Callable[[SystemRequest], None]
     rule: ResponderRule = ResponderRule.SYSTEM
+    refused: Mapping[str, Any] = {}
 
 
 class SystemApi:
@@ -102,7 +111,7 @@ class SystemApi:
         def serve(message: Message) -> None:
             if not self._admits(endpoint.rule):
                 return
-            asked = SystemRequest(message, endpoint.kind, self._answer)
+            asked = SystemRequest(message, endpoint, self._answer)
             try:
                 check_level(message)
                 endpoint.handler(asked)

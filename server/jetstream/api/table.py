@@ -53,6 +53,11 @@ def needs_cluster(_request: Request) -> Response:
     raise api_error("JSClusterRequiredErr")
 
 
+def unanswered(_request: Request) -> Response:
+    """Leave a request without an answer, as the reference does."""
+    return LATER
+
+
 def snapshot(request: Request) -> Response:
     """Serve STREAM.SNAPSHOT. The modules of backups are imported with the first request."""
     from .snapshot import snapshot
@@ -84,6 +89,8 @@ TABLE: dict[str, ApiEndpoint] = {
     "STREAM.PEER.REMOVE.*": ApiEndpoint("stream_remove_peer", needs_cluster, META),
     "STREAM.PEER.EVACUATE.*": ApiEndpoint("stream_evacuate_peer", needs_cluster, META),
     "STREAM.CANCEL_MOVE.*": ApiEndpoint("stream_cancel_move", needs_cluster, META),
+    "ACCOUNT.STREAM.MOVE.*.*": ApiEndpoint("stream_update", unanswered, META),
+    "ACCOUNT.STREAM.CANCEL_MOVE.*.*": ApiEndpoint("stream_cancel_move", unanswered, META),
     "STREAM.LEADER.STEPDOWN.*": ApiEndpoint("stream_leader_stepdown", needs_cluster, STREAM),
     "CONSUMER.CREATE.*": ApiEndpoint("consumer_create", consumer.create, META, repeatable=True),
     "CONSUMER.CREATE.*.>": ApiEndpoint("consumer_create", consumer.create, META, repeatable=True),

@@ -52,6 +52,13 @@ def server_removed(system: Account, host: JetStreamHost) -> None:
     advisories.publish(system, host, "SERVER.REMOVED", "server_removed", fields)
 
 
+def meta_rescued(system: Account, host: JetStreamHost, before: int, after: int) -> None:
+    """Publish that this server has lowered the quorum of the meta group, for a while."""
+    fields: dict[str, Any] = {"server": host.server_name, "server_id": host.server_id}
+    fields |= {"prev_quorum": before, "new_quorum": after, "cluster": host.cluster_name}
+    advisories.publish(system, host, "SERVER.META_RESCUE", "meta_rescue", fields)
+
+
 def _replicas(local: LocalStreamView) -> list[dict[str, Any]]:
     """Return all members of the stream's group, including this one, sorted by name."""
     host, node = local.account.host, node_of(local.me)

@@ -19,14 +19,17 @@ from dataclasses import replace
 from typing import Any
 
 from ....protocol.errors import api_error
-from .assignment import ConsumerAssignment, Document, StreamAssignment
+from .assignment import ORIGIN_CONFIG, ConsumerAssignment, Document, StreamAssignment
 from .command import (
+    CancelMove,
     ChangePeers,
     Command,
     CreateStream,
     DeleteConsumer,
     DeleteStream,
+    EvacuateServer,
     GroupStarted,
+    PeerMove,
     PeersConfirmed,
     PreferLeader,
     PurgeAccount,
@@ -155,6 +158,7 @@ def _changed(state: MetaState, before: StreamAssignment, after: StreamAssignment
         preferred=after.preferred if after.preferred in members else "",
         seeds=tuple(seed for seed in after.seeds if seed in members),
         holders=tuple(holder for holder in after.holders if holder in members),
+        evacuated=tuple(one for one in after.evacuated if after.short and one not in after.peers),
     )
     state.streams[after.account][after.name] = after
     return StreamUpdated(before, after)
@@ -280,10 +284,18 @@ def _change_placement(
     if len(command.peers) != after.replicas:
         return _refused("JSClusterNoPeersErrF", err="no suitable peers for placement, miscellaneous issue")
     after = moved(state, after, command.peers, command.group, command.change)
-    after = replace(after, cluster=command.cluster or after.cluster, preferred=command.preferred)
+    origin = before.origin or _origin(before)
+    after = replace(
+        after, cluster=command.cluster or after.cluster, preferred=command.preferred, origin=origin
+    )
     if (after.peers, after.leaving) == (before.peers, before.leaving):
-        after = replace(after, change=before.change, placed=before.placed)
+        after = replace(after, change=before.change, placed=before.placed, origin=before.origin)
     return [_changed(state, before, after)]
+
+
+def _origin(stream: StreamAssignment) -> Document:
+    config = {name: stream.config.get(name) for name in ORIGIN_CONFIG}
+    return {"peers": list(stream.peers), "cluster": stream.cluster, "config": config}
 
 
 def _change_peers(state: MetaState, command: ChangePeers) -> Effects:
@@ -291,17 +303,57 @@ def _change_peers(state: MetaState, command: ChangePeers) -> Effects:
     before = state.stream(move.account, move.stream)
     if before is None:
         return _refused("JSStreamNotFoundErr")
-    if before.revision != move.revision:
-        return [StaleCommand(f"stream {before.name}")]
-    if not has_holder(state, before):
-        return _refused("JSStreamOfflineErr")
-    problem = peers_problem(state, move.peers)
-    if problem or (move.group not in ("", before.group) and state.has_group(move.group)):
-        return [StaleCommand(problem or f"group {move.group}")]
+    problem = _move_problem(state, before, move)
+    if problem is not None:
+        return [problem]
     if len(move.peers) > before.replicas:
         return _refused("JSPeerRemapErr")
     change = "move" if before.change == "move" else command.change
     return [_changed(state, before, moved(state, before, move.peers, move.group, change))]
+
+
+def _move_problem(state: MetaState, before: StreamAssignment, move: PeerMove) -> Effect | None:
+    """Return why a move cannot take place, None if it can."""
+    if before.revision != move.revision:
+        return StaleCommand(f"stream {before.name}")
+    if not has_holder(state, before):
+        return CommandRejected(api_error("JSStreamOfflineErr"))
+    problem = peers_problem(state, move.peers)
+    if problem or (move.group not in ("", before.group) and state.has_group(move.group)):
+        return StaleCommand(problem or f"group {move.group}")
+    return None
+
+
+def _evacuate_server(state: MetaState, command: EvacuateServer) -> Effects:
+    """Move the streams that can be moved; the others stay where they are."""
+    if command.id not in state.servers:
+        return _refused("JSClusterServerNotMemberErr")
+    effects: Effects = []
+    for move in command.moves:
+        before = state.stream(move.account, move.stream)
+        if before is None or _move_problem(state, before, move) or len(move.peers) > before.replicas:
+            continue
+        after = moved(state, before, move.peers, move.group, before.change or "heal")
+        after = replace(after, evacuated=tuple(sorted({*before.evacuated, command.id})))
+        effects.append(_changed(state, before, after))
+    return effects
+
+
+def _cancel_move(state: MetaState, command: CancelMove) -> Effects:
+    move = command.move
+    before = state.stream(move.account, move.stream)
+    if before is None:
+        return _refused("JSStreamNotFoundErr")
+    if not before.origin:
+        return _refused("JSStreamReconfigureNotInProgressErr")
+    problem = _move_problem(state, before, move)
+    if problem is not None:
+        return [problem]
+    former = before.origin["config"]
+    config = {name: value for name, value in before.config.items() if name not in former}
+    config |= {name: value for name, value in former.items() if value is not None}
+    after = replace(before, config=config, cluster=before.origin["cluster"])
+    return [_changed(state, before, moved(state, after, move.peers, move.group, before.change or "scale"))]
 
 
 def _group_started(state: MetaState, command: GroupStarted) -> Effects:
@@ -322,7 +374,9 @@ def _peers_confirmed(state: MetaState, command: PeersConfirmed) -> Effects:
         return []
     if peers_problem(state, before.peers):
         return []  # a peer was removed: the group does not match the peers after all
-    confirmed = replace(before, seeds=(), holders=before.peers, leaving=(), change="", preferred="")
+    confirmed = replace(
+        before, seeds=(), holders=before.peers, leaving=(), change="", preferred="", origin={}
+    )
     return [_changed(state, before, confirmed)]
 
 
@@ -421,6 +475,8 @@ _HANDLERS: dict[type[Command], Callable[[MetaState, Any], Effects]] = {
     CreateStream: _create_stream,
     UpdateStream: _update_stream,
     ChangePeers: _change_peers,
+    EvacuateServer: _evacuate_server,
+    CancelMove: _cancel_move,
     GroupStarted: _group_started,
     PeersConfirmed: _peers_confirmed,
     PreferLeader: _prefer,

@@ -19,7 +19,8 @@ from typing import Any
 from ....protocol.lazy_dataclass import dataclass
 
 Document = dict[str, Any]
-_MEMBERS = ("peers", "seeds", "holders", "leaving")
+_MEMBERS = ("peers", "seeds", "holders", "leaving", "evacuated")
+ORIGIN_CONFIG = ("num_replicas", "placement")  # what `StreamAssignment.origin` keeps of the configuration
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,10 @@ class StreamAssignment:
     change: which change of the members is under way ("scale", "move", "heal"); "" if the group matches
         `peers`.
     client: the client that created it, or changed it last.
+    evacuated: members that were evacuated without another one in their place; the stream does not get them
+        back by itself.
+    origin: what a move or scale under way began with, so that it can be cancelled: "peers", "cluster", and
+        "config" with the fields `ORIGIN_CONFIG`. {} when none is under way.
     """
 
     account: str
@@ -60,6 +65,8 @@ class StreamAssignment:
     leaving: tuple[str, ...] = ()
     change: str = ""
     client: Document = field(default_factory=dict)
+    evacuated: tuple[str, ...] = ()
+    origin: Document = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -109,7 +116,7 @@ class StreamAssignment:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> StreamAssignment:
         """Return the assignment of a document made by `to_json`. Raises KeyError, TypeError."""
-        return cls(**{**value, **{name: tuple(value[name]) for name in _MEMBERS}})
+        return cls(**{**value, **{name: tuple(value[name]) for name in _MEMBERS if name in value}})
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,6 +116,24 @@ class ChangePeers:
 
 
 @dataclass(frozen=True, slots=True)
+class EvacuateServer:
+    """Have a server's streams move to others; it stays in the cluster. moves: the streams' new peers."""
+
+    id: str
+    moves: tuple[PeerMove, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CancelMove:
+    """Return a stream to the peers and the configuration that a move or scale under way began with.
+
+    move: the former peers, as far as they are servers.
+    """
+
+    move: PeerMove
+
+
+@dataclass(frozen=True, slots=True)
 class GroupStarted:
     """Note that a stream's group has started, though not all of its peers are members yet.
 
@@ -206,6 +224,8 @@ Command = (
     | CreateStream
     | UpdateStream
     | ChangePeers
+    | EvacuateServer
+    | CancelMove
     | GroupStarted
     | PeersConfirmed
     | PreferLeader
@@ -223,6 +243,8 @@ NAMES: dict[str, type[Any]] = {
     "create_stream": CreateStream,
     "update_stream": UpdateStream,
     "change_peers": ChangePeers,
+    "evacuate_server": EvacuateServer,
+    "cancel_move": CancelMove,
     "begun": GroupStarted,
     "settle": PeersConfirmed,
     "prefer": PreferLeader,

@@ -96,7 +96,7 @@ class MetaPlanner:
             group, peers, cluster = existing.group, existing.peers, existing.cluster
             return CreateStream(account, config, group, cluster, peers, existing.created, share=tier_limits)
         self._check_overlap(account, config)
-        placement = _placement_request(config, requester.clusters)
+        placement = placement_request(config, requester.clusters)
         peers, cluster = place(self.state, self.node_statuses, placement, self.policy, self.random)
         return CreateStream(
             account,
@@ -135,7 +135,7 @@ class MetaPlanner:
             raise api_error("JSStreamOfflineErr")
         self._check_overlap(view.account, config)
         command = UpdateStream(view.account, config, tier_limits, dict(view.reads), requester.info)
-        request = _placement_request(config, requester.clusters)
+        request = placement_request(config, requester.clusters)
         placement = config.get("placement")
         moves = bool(placement) and placement != before.config.get("placement")
         if moves and request.replicas != before.replicas:
@@ -155,8 +155,8 @@ class MetaPlanner:
                 leader=leader,
                 lags=lags,
             )
-            return _placed(command, peers, "", before.cluster, "", "scale")
-        request = _placement_request(config, [before.cluster])
+            return placed(command, peers, "", before.cluster, "", "scale")
+        request = placement_request(config, [before.cluster])
         peers, cluster = place(
             self.state,
             self.node_statuses,
@@ -166,7 +166,7 @@ class MetaPlanner:
             existing=self._staying(before, request.replicas),
             ignore=before.leaving,
         )
-        return _placed(command, peers, self._regroup(before, request), cluster, before.peers[0], "scale")
+        return placed(command, peers, self.regroup(before, request), cluster, before.peers[0], "scale")
 
     def _check_overlap(self, account: str, config: Document) -> None:
         try:
@@ -186,7 +186,7 @@ class MetaPlanner:
         if before.change:
             raise api_error("JSStreamReconfigureInProgressErr")
         peers, cluster = place(self.state, self.node_statuses, placement, self.policy, self.random)
-        return _placed(command, peers, self._regroup(before, placement), cluster, "", "move")
+        return placed(command, peers, self.regroup(before, placement), cluster, "", "move")
 
     def offline(self, stream: StreamAssignment) -> bool:
         """Return whether no member of the stream is online, or no holder is a server."""
@@ -206,7 +206,7 @@ class MetaPlanner:
         gone = next((one for one in stream.peers if peer in self._names(one)), "")
         if not gone:
             raise api_error("JSClusterPeerNotMemberErr")
-        move = self._replacement(stream, gone)
+        move = self.replacement(stream, gone)
         if not has_holder(self.state, stream):
             raise api_error("JSStreamOfflineErr")
         if move is None or len(move.peers) < stream.replicas:
@@ -221,32 +221,30 @@ class MetaPlanner:
 
         Raises ApiError 10044.
         """
-        found = next(
-            (
-                server
-                for server in self.state.servers.values()
-                if (peer in (server.id, server.node) if peer else name == server.name)
-            ),
-            None,
-        )
-        if found is None:
-            raise api_error("JSClusterServerNotMemberErr")
+        found = self.server(name, peer)
         moves = [
-            self._replacement(stream, found.id)
+            self.replacement(stream, found.id)
             for stream in self.state.assigned_to(found.id)
             if found.id in stream.peers
         ]
         return RemoveServer(found.id, tuple(move for move in moves if move is not None))
 
-    def _replacement(self, stream: StreamAssignment, gone: str) -> PeerMove | None:
+    def server(self, name: str = "", peer: str = "") -> NodeInfo:
+        """Return a server: by node or id if `peer` is given, otherwise by name. Raises ApiError 10044."""
+        for server in self.state.servers.values():
+            if peer in (server.id, server.node) if peer else name == server.name:
+                return server
+        raise api_error("JSClusterServerNotMemberErr")
+
+    def replacement(self, stream: StreamAssignment, gone: str) -> PeerMove | None:
         """Return a move that puts another peer in the place of `gone`, or None if there is none."""
         stay = tuple(peer for peer in stream.peers if peer != gone)
-        return self._filled(stream, stay, {gone, *stream.leaving})
+        return self._filled(stream, stay, {gone, *stream.leaving, *stream.evacuated})
 
     def _filled(self, stream: StreamAssignment, stay: tuple[str, ...], ignore: set[str]) -> PeerMove | None:
         """Return a move to as many peers as there can be, at most those wanted; None if that adds none."""
         for count in range(stream.replicas, len(stay), -1):
-            placement = _placement_request(stream.config, [stream.cluster], replicas=count)
+            placement = placement_request(stream.config, [stream.cluster], replicas=count)
             try:
                 peers, _ = place(
                     self.state,
@@ -259,14 +257,14 @@ class MetaPlanner:
                 )
             except ApiError:
                 continue
-            group = self._regroup(stream, placement)
+            group = self.regroup(stream, placement)
             return PeerMove(stream.account, stream.name, peers, group, stream.revision)
         return None
 
     def heal(self) -> list[ChangePeers]:
         """Return commands that give peers to streams that lack some, as far as there are servers for them."""
         found = [
-            self._filled(stream, stream.peers, set(stream.leaving))
+            self._filled(stream, stream.peers, {*stream.leaving, *stream.evacuated})
             for stream in self.state.every_stream()
             if stream.short and stream.change != "move" and has_holder(self.state, stream)
         ]
@@ -354,7 +352,7 @@ class MetaPlanner:
         """Return a new group's name: S for a stream, its number of copies, its storage, random characters."""
         return f"S-R{replicas}{storage[:1].upper()}-{new_id(self.random.randbytes, NAME_LENGTH)}"
 
-    def _regroup(self, stream: StreamAssignment, placement: PlacementRequest) -> str:
+    def regroup(self, stream: StreamAssignment, placement: PlacementRequest) -> str:
         """Return the name of the group that starts, or "" if the stream has one already.
 
         A stream with one copy has no running group. What an earlier group of it left on other servers must
@@ -363,7 +361,11 @@ class MetaPlanner:
         return "" if stream.replicated else self.new_group(placement.replicas, placement.storage)
 
 
-def _placement_request(config: Document, clusters: Sequence[str], replicas: int = 0) -> PlacementRequest:
+def placement_request(config: Document, clusters: Sequence[str], replicas: int = 0) -> PlacementRequest:
+    """Return what a stream's configuration asks of its servers. clusters: if it does not name one.
+
+    replicas: in place of the configured number; 0 for that.
+    """
     placement = config.get("placement") or {}
     named = placement.get("cluster")
     return PlacementRequest(
@@ -375,9 +377,10 @@ def _placement_request(config: Document, clusters: Sequence[str], replicas: int 
     )
 
 
-def _placed(
+def placed(
     command: UpdateStream, peers: tuple[str, ...], group: str, cluster: str, leads: str, change: str
 ) -> UpdateStream:
+    """Return the command with other peers; for the arguments see `UpdateStream`. leads: the preferred one."""
     return UpdateStream(
         command.account,
         command.config,

@@ -322,15 +322,11 @@ class Replica:
         news = [(index, data) for index, data in waiting if index > state.index]
         self._deferred = self._applying(news, self._waiting_upto)
         turns = self._host.turns
-        Slices(turns, self._deferred, self._deferred_applied, lambda error: self._end(self.failure, error))
+        Slices(turns, self._deferred, self._drop_deferred, lambda error: self._end(self.failure, error))
         return True
 
-    def _deferred_applied(self, _: object = None) -> None:
-        """Note that the entries that had waited are applied."""
-        self._deferred = None
-
-    def _drop_deferred(self) -> None:
-        """Drop the entries that had waited."""
+    def _drop_deferred(self, _: object = None) -> None:
+        """Forget the entries that had waited, applied or not."""
         deferred, self._deferred = self._deferred, None
         if deferred is not None:
             deferred.close()
@@ -376,7 +372,7 @@ class Replica:
         """Write what is applied to the disk, after the group's end. Blocks. Raises OSError, StoreError."""
         if self._deferred is not None:
             at_once(self._deferred)
-            self._deferred_applied()
+            self._drop_deferred()
         if self.stream.between:
             raise StoreError("an entry is applied in part")
         self.checkpoint.close()

@@ -1,8 +1,4 @@
-"""Requests about streams that the meta leader decides: create, update, delete, remove a peer.
-
-Requests that clusters of nats-server serve and this one does not are refused; the error says what to do
-instead.
-"""
+"""Requests about streams that the meta leader decides: create, update, delete, remove a peer."""
 
 from __future__ import annotations
 
@@ -25,7 +21,7 @@ from ...meta.tier_limits import UNLIMITED
 from ...streams.stream_info import shown, stamped
 from ...streams.validation.config import check, check_update
 from .. import stream as stream_api
-from ..request import Handler, Request, Response
+from ..request import Request, Response
 from .propose import (
     ServedWait,
     answer_through_leader,
@@ -45,9 +41,6 @@ if TYPE_CHECKING:
     from ...streams.validation.context import ValidationContext
 
 Json = dict[str, Any]
-# Why a request is refused, and what to do instead.
-EVACUATE = "peers are not evacuated: take them away one by one by STREAM.PEER.REMOVE"
-MOVE_BACK = "a move cannot be cancelled: give the stream its former placement by STREAM.UPDATE"
 
 
 class StreamApi:
@@ -86,11 +79,11 @@ class StreamApi:
             new = isinstance(effect, StreamCreated)
             if new:
                 advisories.stream_action(account.account, account.host, made.name, "create")
-            self._answer(request, served, made, there=not new, **({"did_create": True} if new else {}))
+            self.answer(request, served, made, there=not new, **({"did_create": True} if new else {}))
 
         return propose(cluster, request, make_command, done)
 
-    def _answer(
+    def answer(
         self, request: Request, served: ServedWait, made: StreamAssignment, *, there: bool, **more: Any
     ) -> None:
         """Answer with the info of the stream's leader, or with what was decided if no leader reports."""
@@ -143,7 +136,7 @@ class StreamApi:
             made = effect.stream if isinstance(effect, StreamUpdated) else effect.assignment
             assert served is not None and isinstance(made, StreamAssignment)
             advisories.stream_action(account.account, account.host, made.name, "modify")
-            self._answer(request, served, made, there=isinstance(effect, AlreadyExists))
+            self.answer(request, served, made, there=isinstance(effect, AlreadyExists))
 
         return propose(cluster, request, make_command, done)
 
@@ -178,7 +171,10 @@ class StreamApi:
         return propose(self._cluster, request, make_command, done)
 
     def remove_peer(self, request: Request) -> Response:
-        """Answer STREAM.PEER.REMOVE.<stream>: another server replaces that peer of the stream."""
+        """Answer STREAM.PEER.REMOVE.<stream> and STREAM.PEER.EVACUATE.<stream>.
+
+        In both cases another server replaces the peer, which stays until the other one has what it has.
+        """
         if request.empty:
             raise api_error("JSBadRequestErr")
         peer = request.read(RemovePeerRequest).peer
@@ -193,16 +189,6 @@ class StreamApi:
             make_command,
             lambda _: request.respond(response(request.kind, success=True)),
         )
-
-    def unsupported(self, why: str) -> Handler:
-        """Return a handler that refuses a request about a stream with the text `why`."""
-
-        def refuse(request: Request) -> Response:
-            if self._view.state.stream(request.account.name, request.tokens[-1]) is None:
-                raise api_error("JSStreamNotFoundErr")
-            raise api_error("JSStreamGeneralErrorF", err=why)
-
-        return refuse
 
 
 def known_stream(view: ClusterView, host: JetStreamHost, stream: StreamAssignment) -> StreamInfo:

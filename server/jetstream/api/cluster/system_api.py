@@ -1,50 +1,55 @@
-"""The JetStream API of the system account: the meta leader's step down, removal of servers and accounts.
+"""The JetStream API of the system account: about the meta group, servers, and the streams of other accounts.
 
-Requests that clusters of nats-server serve and this one does not are refused; the error says what to do
-instead.
-
-Promises: only the meta leader answers, and only requests of the system account reach it.
+Promises: only the meta leader answers, except for META.RESCUE, and only requests of the system account
+reach it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from .....protocol.api.messages import LeaderStepDownRequest, MetaRemoveRequest
+from .....protocol.api.messages import LeaderStepDownRequest, MetaRemoveRequest, MetaRescueRequest
 from .....protocol.errors import ApiError, api_error
+from ...cluster import advisories
 from ...meta.command import PurgeAccount
 from ...meta.effect import CommandRejected, Effect
+from ...meta.moves import MovePlanner
 from ...meta.responder import ResponderAction, action_for
 from ...meta.responder_rule import ResponderRule
 from ..system import PURGE, SystemApi, SystemEndpoint, SystemRequest, purged_account
-from .stream_api import MOVE_BACK
+from .move_api import CANCEL, MOVE, MoveApi, SystemMoveApi
+from .stream_api import StreamApi
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ...account.account import JetStreamAccount
     from ...cluster.context import ClusterContext
     from ...host import JetStreamHost
 
-# Why a request is refused, and what to do instead.
-_RESCUE = "a majority is not lowered: put back the directory of a server that is missing, from a copy"
-_EVACUATE = "servers are not evacuated: move streams by STREAM.PEER.REMOVE, or remove it by SERVER.REMOVE"
-_MOVE = "streams are moved by their own account: STREAM.UPDATE with a placement, or STREAM.PEER.REMOVE"
-
 
 class ClusterApi:
-    """The handlers of the system account's requests, in a cluster."""
+    """The handlers of the system account's requests, in a cluster.
 
-    def __init__(self, cluster: ClusterContext, host: JetStreamHost) -> None:
+    accounts: those with JetStream, by name.
+    """
+
+    def __init__(
+        self, cluster: ClusterContext, host: JetStreamHost, accounts: Mapping[str, JetStreamAccount]
+    ) -> None:
         self._view = cluster.view
         self._proposer = cluster.proposer
+        self._host = host
         self._strict = host.strict
+        moves = SystemMoveApi(MoveApi(cluster, StreamApi(cluster)), accounts)
         table = {
             "META.LEADER.STEPDOWN": SystemEndpoint("meta_leader_stepdown", self._step_down),
             "SERVER.REMOVE": SystemEndpoint("meta_server_remove", self._remove_server),
             PURGE: SystemEndpoint("account_purge", self._purge_account),
-            "META.RESCUE": SystemEndpoint("meta_rescue", _refused(_RESCUE), ResponderRule.EVERYBODY),
-            "SERVER.EVACUATE": SystemEndpoint("meta_server_remove", _refused(_EVACUATE)),
-            "ACCOUNT.STREAM.MOVE.*.*": SystemEndpoint("stream_update", _refused(_MOVE)),
-            "ACCOUNT.STREAM.CANCEL_MOVE.*.*": SystemEndpoint("stream_update", _refused(MOVE_BACK)),
+            "META.RESCUE": SystemEndpoint("meta_rescue", self._rescue, ResponderRule.EVERYBODY, self._names),
+            "SERVER.EVACUATE": SystemEndpoint("meta_server_evacuate", self._evacuate_server),
+            MOVE: SystemEndpoint("stream_update", moves.move),
+            CANCEL: SystemEndpoint("stream_cancel_move", moves.cancel),
         }
         api = SystemApi(cluster.view.system, host, table, self._admits)
         self.start, self.stop = api.start, api.stop
@@ -79,16 +84,32 @@ class ClusterApi:
             wanted.peer, wanted.peer_id, lambda result: _answer(asked, result, "success")
         )
 
+    def _evacuate_server(self, asked: SystemRequest) -> None:
+        if asked.body in {b"", b"{}"}:
+            raise api_error("JSBadRequestErr")
+        wanted = asked.read(MetaRemoveRequest, strict=self._strict)
+        command = MovePlanner(self._proposer.planner()).evacuate_server(wanted.peer, wanted.peer_id)
+        self._proposer.propose(command, lambda result: _answer(asked, result, "success"))
+
+    @property
+    def _names(self) -> dict[str, str]:
+        return {"server": self._host.server_name, "server_id": self._host.server_id}
+
+    def _rescue(self, asked: SystemRequest) -> None:
+        if asked.body in {b"", b"{}"}:
+            raise api_error("JSBadRequestErr")
+        wanted = asked.read(MetaRescueRequest, strict=self._strict).quorum_needed
+        group = self._view.group
+        before = 0 if group is None else group.rescue.quorum
+        problem = "raft: node is closed" if group is None else group.rescue.lower(wanted)
+        if problem:
+            raise api_error("JSClusterRescueErr", err=problem)
+        advisories.meta_rescued(self._view.system, self._host, before, wanted)
+        asked.respond(**self._names, prev_quorum=before, new_quorum=wanted)
+
     def _purge_account(self, asked: SystemRequest) -> None:
         name = purged_account(asked)
         self._proposer.propose(PurgeAccount(name), lambda result: _answer(asked, result, "initiated"))
-
-
-def _refused(text: str) -> Callable[[SystemRequest], None]:
-    def refuse(_: SystemRequest) -> None:
-        raise api_error("JSStreamGeneralErrorF", err=text)
-
-    return refuse
 
 
 def _answer(asked: SystemRequest, result: list[Effect] | ApiError, field: str) -> None:

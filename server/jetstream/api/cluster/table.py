@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from .consumer_api import ConsumerApi
 from .info_api import InfoApi
 from .list_api import ListApi
+from .move_api import CANCEL, MOVE, MoveApi
 from .restore_api import RestoreApi
 from .step_down_api import StepDownApi
-from .stream_api import EVACUATE, MOVE_BACK, StreamApi
+from .stream_api import StreamApi
 
 if TYPE_CHECKING:
     from ...cluster.context import ClusterContext
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 def handlers(cluster: ClusterContext) -> dict[str, Handler]:
     """Return the handlers by the subject after `$JS.API.`."""
     streams, consumers, leaders = StreamApi(cluster), ConsumerApi(cluster), StepDownApi(cluster)
+    moves = MoveApi(cluster, streams)
     infos, backups = InfoApi(cluster.view), RestoreApi(cluster)
     lists = ListApi(cluster.view, cluster.proposer, cluster.queries)
     return {
@@ -34,8 +36,10 @@ def handlers(cluster: ClusterContext) -> dict[str, Handler]:
         "STREAM.DELETE.*": streams.delete,
         "STREAM.RESTORE.*": backups.restore,
         "STREAM.PEER.REMOVE.*": streams.remove_peer,
-        "STREAM.PEER.EVACUATE.*": streams.unsupported(EVACUATE),
-        "STREAM.CANCEL_MOVE.*": streams.unsupported(MOVE_BACK),
+        "STREAM.PEER.EVACUATE.*": streams.remove_peer,
+        "STREAM.CANCEL_MOVE.*": moves.cancel,
+        MOVE: moves.move_own,
+        CANCEL: moves.cancel_own,
         "STREAM.LEADER.STEPDOWN.*": leaders.step_down,
         "CONSUMER.CREATE.*": consumers.create,
         "CONSUMER.CREATE.*.>": consumers.create,

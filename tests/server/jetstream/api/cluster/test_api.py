@@ -17,7 +17,6 @@ from pyjs.protocol.api.stream import StreamInfo
 from pyjs.server.clock import SECOND
 from pyjs.server.jetstream.api.cluster.propose import GATHERING
 from pyjs.server.jetstream.api.cluster.router import LONGEST_WAIT, MOST_WAITING, PAUSE
-from pyjs.server.jetstream.api.cluster.system_api import ClusterApi
 from pyjs.server.jetstream.api.table import TABLE, needs_cluster
 from pyjs.server.jetstream.meta.command import UpdateStream
 from pyjs.server.jetstream.meta.effect import StreamCreated, StreamDeleted
@@ -26,7 +25,6 @@ from pyjs.server.jetstream.meta.responder import (
     LEADERLESS_AFTER,
     LeaderStatus,
     MetaRole,
-    ResponderState,
     StreamRole,
 )
 from pyjs.server.jetstream.meta.responder_rule import ResponderRule
@@ -382,34 +380,3 @@ def test_a_list_names_what_did_not_come(fixture: ApiFixture) -> None:
     fixture.clock.advance(SECOND)
     [answer] = map(json.loads, third.bodies)
     assert len(answer["streams"]) == 2 and "missing" not in answer
-
-
-# --- what is not done
-
-
-def test_what_is_not_done_is_refused_with_what_to_do_instead(fixture: ApiFixture) -> None:
-    fixture.make()
-    for subject, kind, instead in (
-        ("STREAM.PEER.EVACUATE", "stream_evacuate_peer", "by STREAM.PEER.REMOVE"),
-        ("STREAM.CANCEL_MOVE", "stream_cancel_move", "by STREAM.UPDATE"),
-    ):
-        assert codes(fixture.ask(f"{subject}.NONE")) == [10059]
-        answer = fixture.answer(f"{subject}.S")
-        assert answer["error"]["description"].endswith(instead)
-        assert answer["type"].endswith(f".{kind}_response")
-
-
-def test_the_system_account_is_refused_too(fixture: ApiFixture) -> None:
-    fixture.api.stop()
-    cluster: Any = fixture.cluster
-    cluster.responder_state = lambda *_: ResponderState(MetaRole.LEADER, system=True)
-    system = ClusterApi(fixture.cluster.context, fixture.host)
-    system.start()
-    for subject, instead in (
-        ("META.RESCUE", "put back the directory of a server that is missing"),
-        ("SERVER.EVACUATE", "move streams by STREAM.PEER.REMOVE"),
-        ("ACCOUNT.STREAM.MOVE.A.S", "STREAM.UPDATE with a placement"),
-        ("ACCOUNT.STREAM.CANCEL_MOVE.A.S", "by STREAM.UPDATE"),
-    ):
-        assert instead in fixture.answer(subject)["error"]["description"]
-    system.stop()
