@@ -774,6 +774,12 @@ cdef const char* _SPECIAL = b"\r\nNats-"
 cdef const char* _ID_LINE = b"\r\nNats-Msg-Id:"
 
 
+cdef bint _is_of_batch(bytes reply) noexcept:
+    """Whether a reply subject is that of a fast batch."""
+    cdef Py_ssize_t size = PyBytes_GET_SIZE(reply)
+    return size > 4 and memcmp(PyBytes_AS_STRING(reply) + size - 4, b".$FI", 4) == 0
+
+
 cdef bint _only_id(const char* header, Py_ssize_t size, Py_ssize_t* start, Py_ssize_t* length) noexcept:
     """Whether nothing but a message id matters in a header; where it is, with length 0 for none."""
     cdef const char* end = header + size
@@ -861,7 +867,7 @@ def take_publishes(
         if header_size < 0 or header_size > size or at < 0:
             raise ValueError("a publish with wrong sizes")
         base = PyBytes_AS_STRING(tail) + at
-        if size > most or not _only_id(base, header_size, &id_at, &id_size):
+        if size > most or not _only_id(base, header_size, &id_at, &id_size) or _is_of_batch(reply):
             break
         place += 1
         identifier = _EMPTY

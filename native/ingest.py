@@ -6,6 +6,7 @@ from typing import Final
 
 VERSION: Final = b"NATS/1.0\r\n"
 MAX_HEADER: Final = 65535  # bytes of the headers of a message
+_FAST_BATCH: Final = b".$FI"  # ends the reply subjects of fast batches
 _SPECIAL: Final = b"\r\nNats-"  # begins a header that may matter to the stream
 _ID: Final = b"\r\nNats-Msg-Id:"
 
@@ -24,9 +25,9 @@ def take_publishes(
 ) -> tuple[int, bytes]:
     """Take the publishes from place `start` on; return (stop, id).
 
-    `stop` is the place of the first publish that must be looked at: it is larger than `most` bytes, or its
-    header is not of the usual version, is too long, or has a line `Nats-…` besides that of a message id. The
-    id is that of the last new message, b"" if it has none.
+    `stop` is the place of the first publish that must be looked at: it is larger than `most` bytes, is of a
+    fast batch, or its header is not of the usual version, is too long, or has a line `Nats-…` besides that
+    of a message id. The id is that of the last new message, b"" if it has none.
 
     run: (subject, reply, header_size, size, tail) of each, see `protocol.wire.ops`.
     known: sequences by message id; receives those of the new messages. None: ids have no meaning.
@@ -44,7 +45,7 @@ def take_publishes(
         body_at = at + header_size
         header = tail[at:body_at]
         identifier = only_id(header)
-        if size > most or identifier is None:
+        if size > most or identifier is None or reply.endswith(_FAST_BATCH):
             return place, last
         duplicate = known.get(identifier, 0) if identifier and known is not None else 0
         if duplicate:

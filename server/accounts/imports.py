@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ...protocol import gojson, headers
 from ...protocol.identifier import new_id
-from ...protocol.reserved import ACK, SERVICE_REPLY
+from ...protocol.reserved import ACK, FAST_BATCH, SERVICE_REPLY
 from ...protocol.subject_tree import SubjectTree
 from ...protocol.tracing import DESTINATION
 from ...protocol.transform import without_placeholders
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 REQUEST_INFO = b"Nats-Request-Info"
 _ACK = ACK.encode()
+_FAST_BATCH = FAST_BATCH.encode()
 # Each step nests a few calls, and as many on the way back: many hundreds would exhaust the stack.
 MOST_STEPS = 64
 _ID = 6
@@ -244,6 +245,8 @@ class ServiceResponses(MessageEndpoint):
             self._subscription = Subscription(self._prefix + ">", self)
             self.space.add_subscription(self._subscription)
         subject = (self._prefix + new_id(self._random, _ID)).encode()
+        if reply.endswith(_FAST_BATCH):  # a stream needs what the subject says of the batch
+            subject = b".".join([subject, *reply.rsplit(b".", 6)[1:]])
         due = self._clock.now() + wait
         response = self.pending[subject] = Response(service, asker, subject, reply, due)
         if self._timer is None or due < self._sweep_due:

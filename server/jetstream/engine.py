@@ -186,6 +186,7 @@ class JetStream:
             log=self._log,
             disk=disk,
             batches=BatchCapacity.of(limits.batch),
+            system=self.registry.system,
         )
 
     async def recovered(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ...protocol import headers
 from ...protocol.identifier import new_id
@@ -20,6 +20,7 @@ from ..logging import Logger, NullLogger
 from ..slices import TurnScheduler
 
 if TYPE_CHECKING:
+    from ..accounts.account import Account
     from ..config.options.jetstream import BatchLimits
     from ..task_executor import TaskExecutor
 
@@ -27,9 +28,49 @@ DEFAULT_MAX_PENDING = 64 * 1024 * 1024
 MOST_WAITING = 10_000  # requests of all accounts that may wait for their turn
 
 
+class OpenFastBatches(Protocol):
+    """The open fast batches of one stream."""
+
+    def live(self, now: int) -> int:
+        """Return how many of them something was added to within the time limit."""
+
+
+class FastBatchCount:
+    """How many fast batches are open on the server, and whether there may be more. most: the limit.
+
+    A stream forgets batches that were left open only with its next one, so that above the limit only those in
+    use are counted; once a second at most, since there may be many.
+    """
+
+    def __init__(self) -> None:
+        self.most = 50_000
+        self._open: dict[OpenFastBatches, int] = {}
+        self._total = self._live = 0
+        self._counted = -SECOND
+
+    def count(self, batches: OpenFastBatches, number: int) -> None:
+        """Note that a stream has so many open batches now."""
+        change = number - self._open.get(batches, 0)
+        self._total += change
+        self._live += max(change, 0)
+        if number:
+            self._open[batches] = number
+        else:
+            self._open.pop(batches, None)
+
+    def full(self, now: int) -> bool:
+        """Return whether no more batches may begin. now: ns."""
+        if self._total < self.most:
+            return False
+        if now - self._counted >= SECOND:
+            self._counted = now
+            self._live = sum(batches.live(now) for batches in self._open)
+        return self._live >= self.most
+
+
 @dataclass(slots=True)
 class BatchCapacity:
-    """How many atomic batches are open on the server, and how many may be.
+    """How many batches are open on the server, and how many may be.
 
     max_of_stream, max_open: batches of one stream, and of all.
     max_fast_of_stream: fast batches of one stream.
@@ -37,6 +78,7 @@ class BatchCapacity:
     timeout: ns after which a batch that nothing was added to is abandoned.
     max_batch_bytes, max_bytes: of the messages that wait, in a batch and in all.
     open, bytes: what there is now.
+    fast: the fast batches of all streams.
     """
 
     max_of_stream: int = 50
@@ -48,11 +90,12 @@ class BatchCapacity:
     max_bytes: int = 256 * 1024 * 1024
     open: int = 0
     bytes: int = 0
+    fast: FastBatchCount = field(default_factory=FastBatchCount)
 
     @classmethod
     def of(cls, limits: BatchLimits) -> BatchCapacity:
         """Return one with the limits of a configuration; what is not positive has its default."""
-        of_stream = limits.max_inflight_per_stream
+        of_stream, in_all = limits.max_inflight_per_stream, limits.max_inflight_total
         configured = {
             "max_of_stream": limits.max_inflight_per_stream,
             # Without a configured limit there may be more fast batches than atomic ones.
@@ -61,7 +104,13 @@ class BatchCapacity:
             "max_msgs": limits.max_msgs,
             "timeout": limits.timeout,
         }
-        return cls(**{name: value for name, value in configured.items() if value > 0})
+        found = cls()
+        for name, value in configured.items():
+            if value > 0:
+                setattr(found, name, value)
+        if in_all > 0 and in_all != cls().max_open:
+            found.fast.most = in_all
+        return found
 
 
 @dataclass(slots=True)
@@ -71,7 +120,8 @@ class JetStreamHost:
     server_name: the server's name, shown in advisories and as the leader.
     domain: the JetStream domain, "" for none.
     disk: where everything is stored; it encrypts if the configuration has a key.
-    batches: the atomic batches of all streams.
+    batches: the open batches of all streams.
+    system: the system account, None if there is none.
     turns: where long work is done in slices, so that all of it together leaves time for the rest.
     deliveries: the same for consumers that have more to deliver.
     """
@@ -92,6 +142,7 @@ class JetStreamHost:
     disk: FileSystem = field(default_factory=Disk)
     random_bytes: Callable[[int], bytes] = random.randbytes
     batches: BatchCapacity = field(default_factory=BatchCapacity)
+    system: Account | None = None
     turns: TurnScheduler = field(init=False)
     deliveries: TurnScheduler = field(init=False)
 

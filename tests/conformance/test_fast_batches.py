@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from lib.eventually import eventually
 from lib.jetstream import JetStream
+from lib.process import ServerProcess
 from lib.wire import Msg, Wire
 
 START, APPEND, COMMIT, END, PING = range(5)
@@ -262,3 +265,98 @@ def test_a_stream_shows_the_level_that_it_needs(js: JetStream, batches: str) -> 
     assert js.info(batches)["config"].get("allow_batched", False) is False
     js.update(batches, allow_batched=True)
     assert json.dumps(Batch(js, batches).send()) == json.dumps([flow(0, 10)])
+
+
+# Streams of one account, which another one publishes to through an import, with few batches at a time.
+SHARED = """
+listen: 127.0.0.1:<client>
+server_name: S
+jetstream {
+  store_dir: "<store>", max_mem: 100MB, max_file: 100MB
+  limits { batch { max_inflight_per_stream: 2, max_inflight_total: 3, timeout: "1s" } }
+}
+accounts {
+  SYS { users: [{ user: admin, password: p }] }
+  OWNER {
+    users: [{ user: owner, password: p }]
+    jetstream: enabled
+    exports: [{ service: "shared.>" }, { service: "plain.>" }]
+  }
+  GUEST {
+    users: [{ user: guest, password: p }]
+    imports: [
+      { service: { account: OWNER, subject: "shared.>" } }
+      { service: { account: OWNER, subject: "plain.>" } }
+    ]
+  }
+}
+system_account: SYS
+"""
+
+
+@pytest.fixture
+def login(serve: Callable[[str], ServerProcess]) -> Callable[[str], JetStream]:
+    return lambda user: JetStream.of(serve(SHARED), **{"user": user, "pass": "p"})
+
+
+@pytest.mark.parametrize(
+    ("config", "err_code"), [({}, 10205), ({"max_msg_size": 1}, 10054), ({"max_msgs": 9}, 10205)]
+)
+def test_a_stream_that_takes_no_fast_batches_says_so(
+    js: JetStream, unique: str, config: dict[str, Any], err_code: int
+) -> None:
+    js.create(unique, subjects=[f"{unique}.*"], **config)
+    batch = Batch(js, unique)
+    for reply in (f"{batch.lead}.1.0.$FI", f"{batch.lead}.2.1.$FI", f"{batch.inbox}.what.$FI"):
+        assert batch.raw(reply, "too long") == [err_code]
+    assert js.state(unique)["messages"] == 3  # those that `raw` publishes besides
+
+
+def test_a_stream_without_answers_takes_no_fast_batches_in_silence(js: JetStream, unique: str) -> None:
+    js.create(unique, subjects=[f"{unique}.a"], no_ack=True)
+    js.wire.pub(f"{unique}.a", b"x", f"{js.wire.inbox()}.b.10.fail.1.0.$FI")
+    js.wire.pub(f"{unique}.a", b"y", js.wire.inbox())
+    eventually(lambda: js.state(unique)["messages"] == 1)
+
+
+def test_a_batch_through_an_import(login: Callable[[str], JetStream]) -> None:
+    with login("owner") as owner, login("guest") as guest:
+        owner.create("SHARED", subjects=["shared.*"], allow_batched=True)
+        owner.create("PLAIN", subjects=["plain.*"])
+        inbox = guest.wire.inbox()
+        guest.wire.sub(f"{inbox}.>", inbox)
+        guest.wire.pub("plain.a", b"x", f"{inbox}.b.10.fail.1.0.$FI")
+        assert guest.wire.msg().json()["error"]["err_code"] == 10205
+        for place, kind in ((1, START), (2, APPEND), (3, COMMIT)):
+            guest.wire.pub("shared.a", b"x", f"{inbox}.b.10.fail.{place}.{kind}.$FI")
+        assert guest.wire.msg().json() == flow(0, 10)
+        assert guest.wire.msg().json() == ended("SHARED", 3, 3, "b")
+        assert owner.state("SHARED")["messages"] == 3 and owner.state("PLAIN")["messages"] == 0
+
+
+def test_a_server_has_so_many_fast_batches(login: Callable[[str], JetStream]) -> None:
+    with login("owner") as js:
+        for name in ("A", "B", "C"):
+            js.create(name, subjects=[f"{name}.*"], allow_batched=True)
+        batches = [Batch(js, name, each) for name in "AB" for each in ("1", "2")]
+        answers = [batch.send() for batch in batches]
+        assert answers == [[flow(0, 10)], [flow(0, 1), flow(1, 2)], [flow(0, 10)], [10211]]
+        assert Batch(js, "C").send() == [10211]
+        assert batches[0].send(commit=True) == [ended("A", 5, 2, "1")]
+        assert Batch(js, "C").send() == [flow(0, 10)]
+        eventually(lambda: Batch(js, "C", "later").send() != [10211])  # the others are over, unfinished
+        for name in ("A", "B", "C"):
+            js.call(f"STREAM.DELETE.{name}")
+
+
+def test_the_system_account_hears_of_abandoned_batches(login: Callable[[str], JetStream]) -> None:
+    with login("admin") as admin, login("owner") as js:
+        js.create("ATOMIC", subjects=["atomic.*"], allow_atomic=True)
+        subject = "$JS.EVENT.ADVISORY.STREAM.BATCH_ABANDONED.ATOMIC"
+        admin.wire.sub(subject, sid="adv")
+        admin.wire.sync()
+        js.wire.pub("atomic.a", b"x", headers={"Nats-Batch-Id": "b", "Nats-Batch-Sequence": "1"})
+        event = admin.wire.msg().json()
+        assert set(event) == {"type", "id", "timestamp", "account", "stream", "batch", "reason"}
+        assert (event["account"], event["batch"], event["reason"]) == ("OWNER", "b", "timeout")
+        js.call("STREAM.DELETE.ATOMIC")

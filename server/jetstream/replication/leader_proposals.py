@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from ....protocol.errors import api_error
 from ..streams.batch_headers import IN_HEADER
+from ..streams.fast_batches import begins
 from . import entry as entries
 from .entry import Outcome
 
@@ -63,6 +64,8 @@ class LeaderProposals:
     def _propose(self, run: list[Publish]) -> None:
         if self.stream.ack_queue.error is None:
             run = self._with_room(run) if not self._log.full else self._refuse_all(run)
+            if run and self.stream.ingest.fast is not None:
+                run = self._without_surplus(run)
             if run and self.batches is not None:
                 run = self._without_batches(run, self.batches)
             if run:
@@ -107,6 +110,21 @@ class LeaderProposals:
                 room = size
             elif publish[1]:
                 self.stream.output.send_each([(publish[1], self.stream.ingest.refusal(refusal))])
+        return kept
+
+    def _without_surplus(self, run: list[Publish]) -> list[Publish]:
+        """Refuse fast batches that begin while the server has as many as it may have."""
+        host = self.stream.host
+        if not host.batches.fast.full(host.clock.now()):
+            return run
+        refusal = self.stream.ingest.refusal(api_error("JSBatchPublishTooManyInflight"))
+        kept, answers = [], []
+        for publish in run:
+            if begins(publish[1]):
+                answers.append((publish[1], refusal))
+            else:
+                kept.append(publish)
+        self.stream.output.send_each(answers)
         return kept
 
     def _refuse_all(self, run: list[Publish]) -> list[Publish]:

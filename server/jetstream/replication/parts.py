@@ -132,7 +132,7 @@ class ReplicatedParts:
         ttl = LogClock(self.time, lambda: due(entries.LIFETIMES))
         schedules = LogClock(self.time, self._proposer.propose_schedules)
         quota = CountingQuota(parent=self._quota)
-        return StreamDeps(age, age, ttl, schedules, self.random.below, quota, self.states)
+        return StreamDeps(age, age, ttl, schedules, self.random.below, quota, self.states, alone=False)
 
     def ack_queue(self, store: StreamStore, events: CommitEvents) -> AppliedAckQueue:
         """Return what answers publishers when their entry is applied."""

@@ -209,7 +209,9 @@ class AtomicBatches:
         name = self._contents.name
         fields = {"stream": name, "batch": identifier.decode("utf-8", "replace"), "reason": reason}
         subject = f"STREAM.BATCH_ABANDONED.{name}"
-        advisories.publish(self._account, self._host, subject, "stream_batch_abandoned", fields)
+        for account, more in ((self._account, {}), (self._host.system, {"account": self._account.name})):
+            if account is not None and (account is not self._account or not more):
+                advisories.publish(account, self._host, subject, "stream_batch_abandoned", {**more, **fields})
 
 
 def _message(subject: bytes, reply: bytes, header: bytes, body: bytes) -> Publish:

@@ -63,6 +63,7 @@ class StreamDeps:
     random_below: draws a number in [0, bound).
     quota: the bytes that the stream's account uses and may use.
     consumers: the consumers for which interest streams and work queues keep messages.
+    alone: whether limits of this server decide, too: what replicas store must not depend on them.
     """
 
     clock: Clock
@@ -72,3 +73,4 @@ class StreamDeps:
     random_below: Callable[[int], int]
     quota: Quota
     consumers: StreamConsumers[Any]
+    alone: bool = True

@@ -267,6 +267,7 @@ class Stream(Generic[C]):
         self.stopped = self.removal.stopped = True
         at_once(self.silencing())
         self.end_batches()
+        self.ingest.end_fast()
         self.direct_get.stop()
         if self.sourcing is not None:
             self.sourcing.stop()

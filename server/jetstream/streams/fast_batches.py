@@ -23,17 +23,19 @@ from ....protocol import headers
 from ....protocol.errors import ApiError, api_error
 from ....protocol.lazy_dataclass import dataclass
 from ....protocol.limits import API_LEVEL
+from ....protocol.reserved import FAST_BATCH
 from ..host import serves_level
 from .dedupe import Duplicate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ....protocol.api.stream import StreamConfig
     from ..host import BatchCapacity
     from .commit import Answer
     from .contents import StreamContents
 
-SUFFIX = b".$FI"
+SUFFIX = FAST_BATCH.encode()
 START, APPEND, COMMIT, END, PING = range(5)  # END commits without a message of its own
 LEVEL = b"Nats-Required-Api-Level"
 MAX_ID = 64  # bytes
@@ -62,6 +64,22 @@ class FastPublish(NamedTuple):
     gap_ok: bool
     place: int
     kind: int
+
+
+def begins(reply: bytes) -> bool:
+    """Return whether a reply subject is that of the first message of a batch."""
+    operation = read(reply) if reply.endswith(SUFFIX) else None
+    return operation is not None and operation.place == 1
+
+
+def check(config: StreamConfig, size: int) -> None:
+    """Check what concerns one message alone, of so many bytes. Raises ApiError."""
+    if config.sealed:
+        raise api_error("JSStreamSealedErr")
+    if 0 <= config.max_msg_size < size:
+        raise api_error("JSStreamMessageExceedsMaximumErr")
+    if not config.allow_batched:
+        raise api_error("JSBatchPublishDisabledErr")
 
 
 def read(reply: bytes) -> FastPublish | None:
@@ -127,22 +145,35 @@ class FastBatches:
 
     def load(self, documents: list[dict[str, Any]]) -> None:
         """Take in what `to_json` returned."""
+        self.clear()
         self._open = {one["batch"]: FastBatch(**one) for one in documents}
+        self._capacity.fast.count(self, len(self._open))
+
+    def clear(self) -> None:
+        """Forget all batches."""
+        self._open = {}
+        self._capacity.fast.count(self, 0)
+
+    def live(self, now: int) -> int:
+        """Return how many batches something was added to within the time limit."""
+        oldest = now - self._capacity.timeout
+        return sum(one.touched > oldest for one in self._open.values())
+
+    def _forget(self, *names: str) -> None:
+        for name in names:
+            del self._open[name]
+        self._capacity.fast.count(self, len(self._open))
 
     def receive(self, subject: str, reply: bytes, header: bytes, body: bytes, now: int) -> None:
         """Take one message at `now` (ns), and see that it is answered."""
-        config = self._contents.config
         try:
-            if config.sealed:
-                raise api_error("JSStreamSealedErr")
-            if 0 <= config.max_msg_size < len(header) + len(body):
-                raise api_error("JSStreamMessageExceedsMaximumErr")
+            check(self._contents.config, len(header) + len(body))
             operation = read(reply)
             if operation is None:
                 raise api_error("JSBatchPublishInvalidPatternErr")
             batch = self._batch_of(operation, now)
             if not serves_level(header, API_LEVEL):
-                self._open.pop(batch.batch, None)
+                self._forget(batch.batch)
                 raise api_error("JSRequiredApiLevelErr")
         except ApiError as error:
             self._say(reply, self._ingest.refusal(error))
@@ -165,14 +196,16 @@ class FastBatches:
         batch = self._open.get(operation.batch)
         if batch is not None and batch.touched > oldest:
             return batch
-        self._open = {name: one for name, one in self._open.items() if one.touched > oldest}
+        self._forget(*[name for name, one in self._open.items() if one.touched <= oldest])
         if operation.place != 1:
             raise api_error("JSBatchPublishUnknownBatchIDErr")
-        if len(self._open) >= self._capacity.max_fast_of_stream:
+        full = self._contents.deps.alone and self._capacity.fast.full(now)
+        if full or len(self._open) >= self._capacity.max_fast_of_stream:
             raise api_error("JSBatchPublishTooManyInflight")
         every = 1 if self._open else min(MOST_FLOW, operation.flow)
         batch = FastBatch(operation.batch, operation.gap_ok, every, operation.flow, now)
         self._open[operation.batch] = batch
+        self._capacity.fast.count(self, len(self._open))
         return batch
 
     def _ping(self, batch: FastBatch, operation: FastPublish, reply: bytes) -> None:
@@ -220,7 +253,7 @@ class FastBatches:
         if not commits:
             self._follow_flow(batch, reply)
         elif batch.last == 1 and not batch.gap_ok:
-            del self._open[batch.batch]
+            self._forget(batch.batch)
             more = b',"duplicate": true,"batch":%b,"count":1' % json.dumps(batch.batch).encode()
             self._acknowledge(reply, duplicate.sequence, more)
         else:
@@ -228,7 +261,7 @@ class FastBatches:
 
     def _refused(self, batch: FastBatch, reply: bytes, error: ApiError, *, commits: bool) -> None:
         if batch.last == 1 and not batch.gap_ok:
-            del self._open[batch.batch]
+            self._forget(batch.batch)
             self._say(reply, self._ingest.refusal(error))
             return
         document = {"type": "err", "seq": batch.last, "error": error.to_json()}
@@ -239,7 +272,7 @@ class FastBatches:
 
     def _commit(self, batch: FastBatch, reply: bytes) -> None:
         """End a batch with what it has."""
-        del self._open[batch.batch]
+        self._forget(batch.batch)
         more = b',"batch":%b,"count":%d' % (json.dumps(batch.batch).encode(), batch.last)
         self._acknowledge(reply, batch.sequence, more)
 

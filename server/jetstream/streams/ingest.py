@@ -25,7 +25,7 @@ from .batch_headers import IN_HEADER
 from .counter import counted, stored
 from .dedupe import HEADER as MSG_ID
 from .dedupe import Duplicate
-from .fast_batches import SUFFIX, FastBatches
+from .fast_batches import SUFFIX, FastBatches, check
 from .publish_headers import PublishHeaders, check_duplicate, validate
 from .republish import Republisher
 from .schedule_headers import IN_HEADER as IN_SCHEDULE
@@ -122,6 +122,7 @@ class Ingest:
             self._transform = SubjectTransform(transform.src, transform.dest, random_below=random_below)
         self._republisher = Republisher(config, random_below)
         if config.allow_batched != (self.fast is not None):
+            self.end_fast()
             fast = FastBatches(self, self._contents, self._events.send_each, self._batch_capacity)
             self.fast = fast if config.allow_batched else None
         checked = config.sealed or config.allow_msg_counter or config.allow_batched
@@ -231,8 +232,11 @@ class Ingest:
             name = subject.encode("utf-8", "surrogateescape")
             self.batches.receive((name, reply, len(header), size, header + body + b"\r\n"))
             return
-        if self.fast is not None and reply.endswith(SUFFIX):
-            self.fast.receive(subject, reply, header, body, self._now())
+        if reply.endswith(SUFFIX):
+            if self.fast is not None:
+                self.fast.receive(subject, reply, header, body, self._now())
+            else:
+                self._refuse_fast(reply, len(header) + len(body))
             return
         try:
             sequence = self.store(subject, header, body)
@@ -249,6 +253,19 @@ class Ingest:
                 answers.append((reply, b"%b%d%b}" % (self.ack, sequence, self._more)))
         if ack_queue.idle:
             ack_queue.wake()
+
+    def _refuse_fast(self, reply: bytes, size: int) -> None:
+        """Refuse a message of a fast batch, as the stream does not take these."""
+        try:
+            check(self._contents.config, size)
+        except ApiError as error:
+            if self._acks:
+                self._events.send_each([(reply, self.refusal(error))])
+
+    def end_fast(self) -> None:
+        """Forget the fast batches that are open."""
+        if self.fast is not None:
+            self.fast.clear()
 
     def receive_whole(self, run: list[Publish]) -> None:
         """Store all messages of an atomic batch or none, and see that the last one is answered."""
