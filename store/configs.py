@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from secrets import randbits
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from ..protocol.lazy_dataclass import dataclass
@@ -96,10 +97,18 @@ def _remove(fs: FileSystem, parent: str, entry: str) -> None:
         fs.remove_tree(gone)
 
 
+class LazyFiles(NamedTuple):
+    """Where the messages of streams are written that need no sync before they are acknowledged."""
+
+    fs: FileSystem
+    handles: Handles
+
+
 class AccountDirectory:
     """The streams and consumers of one account on the disk. All calls may raise OSError.
 
     name: the account's name. random: a function that returns a random number of so many bits.
+    lazy: for the messages of streams that are opened lazily; None if all streams are written alike.
     """
 
     def __init__(
@@ -109,9 +118,11 @@ class AccountDirectory:
         handles: Handles,
         name: str,
         random: Callable[[int], int] = randbits,
+        lazy: LazyFiles | None = None,
     ) -> None:
         self.path = path
         self.name = name
+        self._lazy = lazy
         self._fs = fs
         self._handles = handles
         self._random = random
@@ -299,8 +310,9 @@ class AccountDirectory:
         *,
         on_damage: Callable[[int, str], None] | None = None,
         cut_to_last_commit: bool = False,
+        lazily: bool = False,
     ) -> FileStream:
-        """Open a stream's messages; see `FileStream`.
+        """Open a stream's messages; see `FileStream`. lazily: its commits need not be synced at once.
 
         A stream of the previous version gets its identity now, a new one when its document is written.
         A stream with `cut_to_last_commit` syncs its commits at once, also where the disk delays syncs: its
@@ -314,10 +326,15 @@ class AccountDirectory:
             with suppress(OSError):  # a disk that is full must not keep it from being served
                 document = self._read(folder, self._expect_stream).value.document
                 self.write_stream(stream, document)
+        fs, handles = self._fs, self._handles
+        if cut_to_last_commit:
+            fs = fs.prompt()
+        elif lazily and self._lazy is not None:
+            fs, handles = self._lazy
         return FileStream(
             f"{folder}/msgs",
-            fs=self._fs.prompt() if cut_to_last_commit else self._fs,
-            handles=self._handles,
+            fs=fs,
+            handles=handles,
             on_damage=on_damage,
             cut_to_last_commit=cut_to_last_commit,
             identity=self.identity(stream),
@@ -404,14 +421,30 @@ class AccountDirectory:
         _remove(self._fs, f"{self._stream(stream)}/consumers", directory_name(consumer))
 
 
+def _with_extents(fs: FileSystem) -> ExtentDisk:
+    """Return a disk above another one, because a stream may be compressed."""
+    return fs if isinstance(fs, ExtentDisk) else ExtentDisk(fs, None)
+
+
 class Storage:
     """A server's `<store_dir>/jetstream`: the accounts, and the file handles that all their stores share."""
 
-    def __init__(self, store_dir: str, *, fs: FileSystem | None = None, open_files: int = 256) -> None:
+    def __init__(
+        self,
+        store_dir: str,
+        *,
+        fs: FileSystem | None = None,
+        lazy: FileSystem | None = None,
+        open_files: int = 256,
+    ) -> None:
+        """lazy: for the messages of streams that are opened lazily, in place of `fs`."""
         self.path = f"{store_dir}/jetstream"
-        # Above any disk, because a stream may be compressed.
-        self._fs = fs if isinstance(fs, ExtentDisk) else ExtentDisk(fs or Disk(), None)
+        self._fs = _with_extents(fs or Disk())
         self._handles = Handles(self._fs, open_files)
+        self._lazy: LazyFiles | None = None
+        if lazy is not None:
+            lazy = _with_extents(lazy)
+            self._lazy = LazyFiles(lazy, Handles(lazy, open_files // 4))
 
     def accounts(self) -> list[str]:
         """Return the names of the accounts that have something on the disk."""
@@ -424,8 +457,10 @@ class Storage:
     def account(self, name: str) -> AccountDirectory:
         """Return an account's folder. It is created when something is written."""
         path = f"{self.path}/{directory_name(name)}"
-        return AccountDirectory(path, self._fs, self._handles, name)
+        return AccountDirectory(path, self._fs, self._handles, name, lazy=self._lazy)
 
     def close(self) -> None:
         """Close the shared descriptors. All stores must be closed."""
         self._handles.close()
+        if self._lazy is not None:
+            self._lazy.handles.close()

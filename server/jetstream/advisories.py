@@ -47,6 +47,15 @@ def stream_action(account: Account, host: JetStreamHost, stream: str, action: st
     )
 
 
+def request_refused(host: JetStreamHost) -> bool:
+    """Note that a request was refused because too many wait; publish how many were, from time to time."""
+    dropped = host.queues.refused(host.clock.now())
+    if not dropped or host.system is None:
+        return False
+    fields = {"server": host.server_name, "dropped": dropped}
+    return publish(host.system, host, "API.LIMIT_REACHED", "api_limit_reached", fields)
+
+
 def audit(account: Account, host: JetStreamHost, message: Message, response: str) -> bool:
     """Publish an API request and its response, if anyone subscribes; return whether that is so."""
     if not account.has_interest(f"{PREFIX}API"):

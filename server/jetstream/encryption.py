@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ...store.fs import Disk
+from ...store.fs import Disk, FileSystem
 
 if TYPE_CHECKING:
-    from ...store.fs import FileSystem
     from ..config.options.jetstream import JetStreamOptions
     from ..logging import Logger
+
+Encrypting = Callable[[FileSystem], FileSystem]  # makes a disk above another one
 
 
 def refuse_encrypted(directory: str, fs: FileSystem) -> None:
@@ -24,8 +26,8 @@ def cipher_name(options: JetStreamOptions) -> str:
     return "AES-GCM" if options.cipher == "aes" else "ChaCha20-Poly1305"
 
 
-def unlocked(options: JetStreamOptions, below: FileSystem, log: Logger) -> FileSystem:
-    """Return the disk of a store with a key: one above `below` that encrypts. May take long.
+def unlocked(options: JetStreamOptions, log: Logger) -> Encrypting:
+    """Unlock a store with a key. Return what makes a disk above another one that encrypts. May take long.
 
     Files that are not encrypted with this key yet are encrypted first.
 
@@ -40,4 +42,4 @@ def unlocked(options: JetStreamOptions, below: FileSystem, log: Logger) -> FileS
         Unlocking(Disk(), options.store_dir, keys, log.info, log.warning).run()
     except WrongKeyError as error:
         raise ValueError(f"Can't start JetStream: {error}") from error
-    return ExtentDisk(below, keys, warn=log.warning)
+    return lambda below: ExtentDisk(below, keys, warn=log.warning)

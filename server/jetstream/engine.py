@@ -21,6 +21,7 @@ from ...protocol.errors import api_error
 from ...store.configs import Storage
 from ...store.fs import Disk
 from ...store.lock import DirectoryLock
+from ..clock import SECOND
 from ..config.options import AccountJetStream
 from ..config.options.jetstream import DEFAULT_MAX_CONSUMERS
 from ..logging import Logger, NullLogger
@@ -34,9 +35,10 @@ from .api.disabled import Refusals
 from .api.table import AccountApi
 from .directory import make_store_directory
 from .domain import map_domain, unmap_domain
-from .encryption import refuse_encrypted, unlocked
+from .encryption import Encrypting, refuse_encrypted, unlocked
 from .host import BatchCapacity, JetStreamHost
 from .lazydisk import LazyDisk, PeriodicSync
+from .overload import RequestQueues
 from .quota import Quota, disk_share, memory_share
 
 if TYPE_CHECKING:
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
     from .streams.core import Stream
 
 WORKERS = 4
+ASYNC_SYNC_INTERVAL = 120 * SECOND  # of streams with `persist_mode: async`
 _FAULT = "JetStream"
 
 
@@ -129,12 +132,11 @@ class JetStream:
         self._executor = WorkerThreads(WORKERS, "jetstream")
         self._read_threads = WorkerThreads(WORKERS, "recovery")
         self._recovery = Recovery(LoopTaskExecutor(loop, self._read_threads))
-        lazy = None
-        if options.sync_interval:
-            lazy = LazyDisk()
-            self._sync = PeriodicSync(lazy, options.sync_interval, self._clock, self._executor, self._log)
-        disk = await self._unlocked(lazy or Disk())
-        self._storage = Storage(options.store_dir, fs=disk)
+        lazy, interval = LazyDisk(), options.sync_interval or ASYNC_SYNC_INTERVAL
+        self._sync = PeriodicSync(lazy, interval, self._clock, self._executor, self._log)
+        above = await self._unlocked()
+        disk = above(lazy if options.sync_interval else Disk())
+        self._storage = Storage(options.store_dir, fs=disk, lazy=above(lazy))
         self.host = self._make_host(LoopTaskExecutor(loop, self._executor), disk)
         self.running = True
         if clustered:
@@ -159,13 +161,13 @@ class JetStream:
             self._system_api.start()
         self._finding = loop.create_task(self._find_owners())
 
-    async def _unlocked(self, below: FileSystem) -> FileSystem:
-        """Return the disk of the store, which encrypts above `below` if there is a key."""
+    async def _unlocked(self) -> Encrypting:
+        """Return what makes the disks of the store, which encrypt if there is a key."""
         options = self.options.jetstream
         if not options.key:
-            refuse_encrypted(options.store_dir, below)
-            return below
-        return await asyncio.to_thread(unlocked, options, below, self._log)
+            refuse_encrypted(options.store_dir, Disk())
+            return lambda below: below
+        return await asyncio.to_thread(unlocked, options, self._log)
 
     def _make_host(self, executor: TaskExecutor, disk: FileSystem) -> JetStreamHost:
         options = self.options.jetstream
@@ -187,6 +189,8 @@ class JetStream:
             disk=disk,
             batches=BatchCapacity.of(limits.batch),
             system=self.registry.system,
+            features=frozenset(flag for flag, on in self.options.feature_flags.items() if on),
+            queues=RequestQueues(options.request_queue_limit, options.info_queue_limit or 0),
         )
 
     async def recovered(self) -> None:

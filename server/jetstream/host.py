@@ -18,6 +18,7 @@ from ...store.fs import Disk, FileSystem
 from ..clock import SECOND, Clock
 from ..logging import Logger, NullLogger
 from ..slices import TurnScheduler
+from .overload import RequestQueues
 
 if TYPE_CHECKING:
     from ..accounts.account import Account
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from ..task_executor import TaskExecutor
 
 DEFAULT_MAX_PENDING = 64 * 1024 * 1024
-MOST_WAITING = 10_000  # requests of all accounts that may wait for their turn
 
 
 class OpenFastBatches(Protocol):
@@ -122,6 +122,8 @@ class JetStreamHost:
     disk: where everything is stored; it encrypts if the configuration has a key.
     batches: the open batches of all streams.
     system: the system account, None if there is none.
+    queues: how many requests may wait for their turn.
+    features: the feature flags that are on.
     turns: where long work is done in slices, so that all of it together leaves time for the rest.
     deliveries: the same for consumers that have more to deliver.
     """
@@ -143,6 +145,8 @@ class JetStreamHost:
     random_bytes: Callable[[int], bytes] = random.randbytes
     batches: BatchCapacity = field(default_factory=BatchCapacity)
     system: Account | None = None
+    queues: RequestQueues = field(default_factory=RequestQueues)
+    features: frozenset[str] = frozenset()
     turns: TurnScheduler = field(init=False)
     deliveries: TurnScheduler = field(init=False)
 

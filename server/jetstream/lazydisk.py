@@ -1,4 +1,7 @@
-"""LazyDisk: a disk whose message files are synced periodically, as the configuration's `sync_interval` asks.
+"""LazyDisk: a disk whose message files are synced periodically.
+
+It serves all streams where the configuration's `sync_interval` asks for it, and otherwise the streams with
+`persist_mode: async`.
 
 Promises:
 - What was written is synced at the next `flush`, or when its file is closed. Until then an acknowledged
@@ -67,6 +70,11 @@ class LazyDisk(Disk):
             super().sync(file)
         super().close(file)
 
+    @property
+    def dirty(self) -> bool:
+        """Whether anything was written that is not synced."""
+        return bool(self._dirty)
+
     def flush(self) -> None:
         """Sync everything that was written.
 
@@ -117,7 +125,8 @@ class PeriodicSync:
         self._timer.cancel()
 
     def _sync(self) -> None:
-        self._threads.submit(self._flush)
+        if self._disk.dirty:
+            self._threads.submit(self._flush)
         self._timer = self._clock.call_later(self._interval, self._sync)
 
     def _flush(self) -> None:

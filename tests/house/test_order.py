@@ -80,7 +80,7 @@ LAYERS = {
         "*",
     ),
     "server/jetstream": (
-        "host quota limits advisories lazydisk directory domain encryption",
+        "host quota limits advisories overload lazydisk directory domain encryption",
         "streams",
         "consumers",
         "account | replication",

@@ -68,7 +68,7 @@ def load(account: AccountStreams, stored: StoredConfig) -> LoadedStream:
     if stored.repaired:
         warn = account.host.log.warning
         warn(f"Stream '{account.name} > {config.name}': {stored.repaired}: rewritten from the other file")
-    store = account.open_store(config.name)
+    store = account.open_store(config.name, lazily=config.persist_mode == "async")
     try:
         stream: Stream[Consumer] = core.Stream(config, store, account.context(config.name), created)
         stream.recover(stored.document.get("sources", {}))

@@ -183,7 +183,7 @@ class AccountStreams:
         if config.storage == "file":
             try:
                 yield from self.writing_document(config, created)
-                store: StreamStore = self.open_store(config.name)
+                store: StreamStore = self.open_store(config.name, lazily=config.persist_mode == "async")
             except (OSError, StoreError) as error:
                 self.log_error(f"Stream create failed for '{self.name} > {config.name}': {error}")
                 raise api_error(
@@ -204,10 +204,16 @@ class AccountStreams:
         return stream
 
     def open_store(
-        self, name: str, *, cut_to_last_commit: bool = False, damaged: Callable[[str], None] | None = None
+        self,
+        name: str,
+        *,
+        cut_to_last_commit: bool = False,
+        lazily: bool = False,
+        damaged: Callable[[str], None] | None = None,
     ) -> FileStream:
         """Open a stream's messages; see `FileStream` for `cut_to_last_commit`. Raises OSError and StoreError.
 
+        lazily: its messages are acknowledged before they are synced (`persist_mode: async`).
         damaged: called with the place of the damage when a read finds a damaged message.
         """
 
@@ -216,7 +222,9 @@ class AccountStreams:
             if damaged is not None:
                 damaged(where)
 
-        return self.directory.open_stream(name, on_damage=found, cut_to_last_commit=cut_to_last_commit)
+        return self.directory.open_stream(
+            name, on_damage=found, cut_to_last_commit=cut_to_last_commit, lazily=lazily
+        )
 
     def reserve(self, config: StreamConfig, times: int) -> None:
         """Reserve the bytes that a stream is promised (`times` 1), or release them (-1)."""

@@ -16,7 +16,7 @@ from ....protocol.api.record import Record, invalid_json
 from ....protocol.errors import ApiError, api_error
 from ....protocol.lazy_dataclass import dataclass
 from ...slices import Slices, Steps, TurnScheduler, at_once, paced
-from ..host import MOST_WAITING
+from .. import advisories
 
 if TYPE_CHECKING:
     from ...accounts.subscription import Message
@@ -167,8 +167,7 @@ class Request:
         Raises ApiError 10023 if too many requests wait for their turn.
         """
         turns = self.context.turns
-        if len(turns) >= MOST_WAITING:
-            raise api_error("JSInsufficientResourcesErr")
+        self._check_queue(len(turns))
         outcome: list[Response | Exception] = []
         returned = False
 
@@ -197,8 +196,7 @@ class Request:
         Returns LATER. Raises ApiError 10023 if too many changes wait already.
         """
         queue = self.account.changes
-        if len(queue) >= MOST_WAITING:
-            raise api_error("JSInsufficientResourcesErr")
+        self._check_queue(len(queue))
 
         def ended(result: Response | Exception) -> None:
             if isinstance(result, ApiError):
@@ -213,6 +211,13 @@ class Request:
 
         queue.add(paced(steps), respond, ended)
         return LATER
+
+    def _check_queue(self, waiting: int) -> None:
+        """Raise ApiError 10023 if too many requests wait already."""
+        host = self.account.host
+        if host.queues.is_full(waiting, self.kind):
+            advisories.request_refused(host)
+            raise api_error("JSInsufficientResourcesErr")
 
     def respond(self, response: Response) -> None:
         """Answer a request whose handler returned LATER."""

@@ -1,9 +1,9 @@
 """A stream that changes only by the entries of a log; apart from that it is the core of any stream.
 
-Promises: its contents follow from the entries alone, so that all replicas hold the same after the same entry;
-`EntryApplier` is the only way in. Only while it leads does it subscribe, deliver and propose; a follower does
-nothing for anybody but answer direct gets while it is current. What it does in another way than a stream on one server, its parts do:
-`ReplicatedParts`.
+Promises: its contents follow from the entries alone, so that all replicas hold the same after the same
+entry; `EntryApplier` is the only way in. Only while it leads does it subscribe, deliver and propose; a
+follower does nothing for anybody but answer direct gets while it is current. What it does in another way
+than a stream on one server, its parts do: `ReplicatedParts`.
 """
 
 from __future__ import annotations

@@ -29,7 +29,8 @@ from ....store.errors import NotFound, StoreError
 from ....store.message import StoredMessage
 from ...accounts.subscription import Message, Publish, message_of, publish_of
 from ...slices import Slices, Steps
-from ..host import MOST_WAITING, serves_level
+from .. import advisories
+from ..host import serves_level
 
 if TYPE_CHECKING:
     from ....protocol.api.stream import StreamConfig
@@ -101,7 +102,7 @@ class DirectGet:
             self.configure(self._config)
 
     def stop(self) -> None:
-        """Answer nothing more, for no name; for a mirror's origin only once the mirror has caught up again."""
+        """Answer nothing more, for no name; for a mirror's origin only once it has caught up again."""
         self._caught_up = False
         for name in list(self._subscriptions):
             self._forget(name)
@@ -120,9 +121,11 @@ class DirectGet:
         done = turns.now_each(self._serve, requests)
         for request in requests[done:]:
             reply = request[0][1]
-            if len(turns) < MOST_WAITING:
+            if not self._host.queues.is_full(len(turns)):
                 turns.soon(partial(self._serve_alone, request))
-            elif reply:
+                continue
+            advisories.request_refused(self._host)
+            if reply:
                 self._refuse(reply, _Refused("503 Insufficient Resources"))
         self._send()
 

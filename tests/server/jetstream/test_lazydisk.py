@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
+import nats
 import pytest
 from lib.fake_clock import FakeClock
+from pyjs.server.app import Server
 from pyjs.server.jetstream.lazydisk import LazyDisk, PeriodicSync
 from pyjs.server.logging import NullLogger
 from pyjs.store.configs import Storage
@@ -127,3 +132,34 @@ def test_a_disk_is_synced_after_each_interval_until_it_is_stopped(tmp_path: Path
         clock.advance(1000)
     assert synced == [1, 2]
     disk.close(file)
+
+
+def test_a_stream_with_async_persistence_is_acknowledged_before_its_sync(
+    tmp_path: Path, synced: list[int]
+) -> None:
+    asyncio.run(_acknowledged_before_its_sync(tmp_path, synced))
+
+
+async def _acknowledged_before_its_sync(tmp_path: Path, synced: list[int]) -> None:
+    async with Server(store_dir=tmp_path) as server:
+        client = await nats.connect(server.url)
+
+        async def call(subject: str, body: Any) -> dict[str, Any]:
+            text = body if isinstance(body, bytes) else json.dumps(body).encode()
+            return dict(json.loads((await client.request(subject, text, timeout=10)).data))
+
+        for name, mode in (("LAZY", "async"), ("EAGER", "default")):
+            wanted = {"name": name, "subjects": [name], "persist_mode": mode}
+            assert "error" not in await call(f"$JS.API.STREAM.CREATE.{name}", wanted)
+        assert (await call("LAZY", b"x"))["seq"] == 1  # its files are made
+        synced.clear()
+        for number in range(2, 20):
+            assert (await call("LAZY", b"x"))["seq"] == number
+        assert synced == []
+        await call("EAGER", b"x")
+        assert synced != []
+        await client.close()
+    async with Server(store_dir=tmp_path) as server:  # what was written is synced when a server stops
+        client = await nats.connect(server.url)
+        assert (await call("LAZY", b"x"))["seq"] == 20
+        await client.close()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from lib.streams import JetStreamFixture, Spy
 from pyjs.server import slices
-from pyjs.server.jetstream.api import request as api_request
+from pyjs.server.jetstream.overload import RequestQueues
 from pyjs.server.slices import SerialQueue
 
 MANY = [f"s.{number}.*" for number in range(1000)]
@@ -141,10 +141,8 @@ def test_a_deletion_that_is_overtaken_is_refused(
     assert (code(answer()), subscriptions(fixture)) == (10059, 0)
 
 
-def test_no_more_wait_than_can_be_kept(
-    fixture: JetStreamFixture, turns: Turns, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(api_request, "MOST_WAITING", 10)
+def test_no_more_wait_than_can_be_kept(fixture: JetStreamFixture, turns: Turns) -> None:
+    fixture.host.queues = RequestQueues(10)
     first = ask(fixture, "STREAM.CREATE.S", subjects=MANY)
     answers = [ask(fixture, "STREAM.DELETE.X") for _ in range(11)]
     assert code(answers[-1]()) == 10023

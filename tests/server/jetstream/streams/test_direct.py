@@ -17,8 +17,10 @@ from pyjs.protocol import gojson, headers
 from pyjs.protocol.api.messages import MsgGetRequest
 from pyjs.protocol.subject import has_wildcard
 from pyjs.server import slices
-from pyjs.server.accounts.account import HeadedAnswer
+from pyjs.server.accounts.account import Account, HeadedAnswer
 from pyjs.server.accounts.subscription import Message
+from pyjs.server.clock import SECOND
+from pyjs.server.jetstream.overload import RequestQueues
 from pyjs.server.jetstream.streams import direct
 from pyjs.server.logging import NullLogger
 
@@ -243,10 +245,10 @@ def test_what_there_is_no_time_for_is_answered_in_later_turns_and_in_order(
     assert counts == ([0, 3, 6] if busy else [3, 6])
 
 
-def test_a_request_that_would_wait_behind_too_many_is_refused(
-    filled: JetStreamFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(direct, "MOST_WAITING", 2)
+def test_a_request_that_would_wait_behind_too_many_is_refused(filled: JetStreamFixture) -> None:
+    filled.host.queues = RequestQueues(2)
+    filled.host.system = Account("SYS", filled.account.flusher)
+    told = Spy(filled.host.system, "$JS.EVENT.ADVISORY.API.LIMIT_REACHED")
     filled.host.turns = slices.TurnScheduler(LaterRunner().soon)
     for _ in range(2):
         filled.host.turns.soon(lambda: None)
@@ -254,6 +256,11 @@ def test_a_request_that_would_wait_behind_too_many_is_refused(
     assert together(filled, (".s.a", b"")) == ["503 Insufficient Resources"]
     (answer,) = ask(filled, {"seq": 1})
     assert status(answer) == "503 Insufficient Resources"
+    (event,) = map(json.loads, told.bodies)  # the others are told of a second later
+    assert (event["type"], event["dropped"]) == ("io.nats.jetstream.advisory.v1.api_limit_reached", 1)
+    filled.clock.advance(SECOND)
+    ask(filled, {"seq": 1})
+    assert json.loads(told.bodies[1])["dropped"] == 3
 
 
 @pytest.mark.parametrize("count", [1, 3])
