@@ -35,7 +35,6 @@ class UnsupportedOption(NamedTuple):
 _NO_TPM = "TPM functionality is not supported on this platform"
 _CLIENTS_ONLY = "only TLS handshakes of the listener for clients are limited, as in nats-server"
 _NO_QUEUES = "it limits a queue of nats-server that this server does not have"
-_FIXED_QUEUE = "up to 10,000 requests of JetStream that take long wait, whatever it says"
 _OWN_COMPACTION = "the meta log is compacted by a rule of its own"
 _NO_OCSP = (
     "Python's ssl cannot ask for OCSP in a handshake, so revoked certificates would be accepted; "
@@ -67,7 +66,6 @@ UNSUPPORTED: tuple[UnsupportedOption, ...] = (
     UnsupportedOption("cluster.compression", "warn", _NO_COMPRESSION, _UNCOMPRESSED),
     UnsupportedOption("leafnodes.compression", "warn", _NO_COMPRESSION, _UNCOMPRESSED),
     UnsupportedOption("leafnodes.remotes.*.compression", "warn", _NO_COMPRESSION, _UNCOMPRESSED),
-    UnsupportedOption("feature_flags", "warn", "they switch what only nats-server has, and have no effect"),
     UnsupportedOption("gateway", "warn", "gateways are not served yet"),
     UnsupportedOption("prof_port", "warn", "there is no Go profiler here"),
     UnsupportedOption("prof_block_rate", "warn", "there is no Go profiler here"),
@@ -79,8 +77,6 @@ UNSUPPORTED: tuple[UnsupportedOption, ...] = (
     UnsupportedOption("max_traced_msg_len", "warn", "traces are not cut"),
     UnsupportedOption("jetstream.max_buffered_size", "warn", _NO_QUEUES),
     UnsupportedOption("jetstream.max_buffered_msgs", "warn", _NO_QUEUES),
-    UnsupportedOption("jetstream.request_queue_limit", "warn", _FIXED_QUEUE),
-    UnsupportedOption("jetstream.info_queue_limit", "warn", _FIXED_QUEUE),
     UnsupportedOption("jetstream.max_concurrent_io", "warn", _NO_QUEUES),
     UnsupportedOption(
         "jetstream.max_outstanding_catchup", "warn", "how much a replica fetches at a time is fixed"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...protocol.timestamp import format_rfc3339
-from ..config.check.server import KNOWN_FLAGS
+from ..config.feature_flags import feature_flags
 from ..config.options import SECOND, RemoteOptions, TLSOptions
 from ..identity import cluster_name
 from .jsz import config, limits, stats
@@ -42,7 +42,7 @@ def varz(server: Monitored, requests: Mapping[str, int] | None = None) -> dict[s
     for key, value in (("tags", options.server_tags), ("metadata", options.server_metadata)):
         if value:
             document[key] = value
-    document["feature_flags"] = dict.fromkeys(sorted(KNOWN_FLAGS), False)  # none has an effect here
+    document["feature_flags"] = feature_flags(options)
     operator = server.operator
     if operator is not None and operator.trusted.tokens:
         document["trusted_operators_jwt"] = list(operator.trusted.tokens)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ...protocol import gojson
 from ...protocol.identifier import new_id
 from ...protocol.timestamp import format_rfc3339
+from ..config.feature_flags import feature_flags
 from ..identity import cluster_name
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class Envelope:
             found["tags"] = server.options.server_tags
         if server.options.server_metadata:
             found["metadata"] = server.options.server_metadata
+        found["feature_flags"] = feature_flags(server.options)
         found["jetstream"] = jetstream
         found["flags"] = JETSTREAM | ACCOUNT_EVENTS | BINARY_SNAPSHOTS if jetstream else 0
         return found | {"seq": self._sequence, "time": format_rfc3339(server.clock.now())}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ..feature_flags import KNOWN_FLAGS
 from ..options import SECOND, Options
 from ..read.context import ReadContext
 
-KNOWN_FLAGS = ("js_ack_fc_v2", "js_api_reply_v2", "js_raft_delete_range", "js_snapshot_sources")
 _LARGE_PAYLOAD = 8 * 1024 * 1024
 _NOT_IN_DOMAINS = " .*>\t\r\n"
 

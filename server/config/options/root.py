@@ -52,7 +52,7 @@ class Options:
         dict, "server_metadata", "string_map", "Shown in varz.", reload=True
     )
     feature_flags: dict[str, bool] = option(
-        dict, "feature_flags", "bool_map", "Switches for new behaviour of nats-server."
+        dict, "feature_flags", "bool_map", "Switches for new behaviour: `js_ack_fc_v2`, `js_api_reply_v2`."
     )
 
     debug: bool = option(False, "debug", "bool", "Log debug lines.", reload=True)

@@ -1,8 +1,9 @@
 """The formats of acknowledgement: the ack subject of every delivery, and the body that comes back.
 
-Promises: `ack_prefix` writes what the reference writes; `parse_subject` reads the old form (9 tokens) and the
-new one (11 or more, with domain and account hash); `parse_body` reads every ack body of the reference. The
-delivery state decides whether an ack counts.
+Promises: `ack_prefix` writes what the reference writes, the new form if the feature flag `js_ack_fc_v2`
+is on; `parse_subject` reads the old form (9 tokens) and the new one (11 or more, with domain and account
+hash); `parse_body` reads every ack body of the reference. The delivery state decides whether an ack
+counts.
 """
 
 import enum
@@ -44,12 +45,22 @@ class AckType(enum.Enum):
     UNKNOWN = ""
 
 
-def ack_prefix(stream: str, consumer: str) -> str:
+def scope_of(domain: str, account_hash: str) -> str:
+    """Return the part that the new form has before the stream. domain: the JetStream domain, "" for none."""
+    return f"{domain or '_'}.{account_hash}."
+
+
+def ack_prefix(stream: str, consumer: str, scope: str = "") -> str:
     """Return the part of the ack subject that never changes, with its last dot.
 
-    The rest is ``<count>.<stream seq>.<consumer seq>.<time ns>.<pending>``.
+    The rest is ``<count>.<stream seq>.<consumer seq>.<time ns>.<pending>``. scope: "" for the old form.
     """
-    return f"{PREFIX}.{stream}.{consumer}."
+    return f"{PREFIX}.{scope}{stream}.{consumer}."
+
+
+def flow_subject(ack_prefix: str, unique: str) -> str:
+    """Return the reply subject of a flow control request of the consumer with this `ack_prefix`."""
+    return f"{FLOW_PREFIX}{ack_prefix[len(PREFIX) :]}{unique}"
 
 
 def ack_filters(stream: str, consumer: str, domain: str, account_hash: str) -> tuple[str, str]:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from ....native import frame_deliveries
 from ...accounts.subscription import DeliveredRun
-from .acks import ack_prefix
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +39,7 @@ class BatchDelivery:
 
     def __init__(self, parts: DeliveryParts) -> None:
         self._parts = parts
-        self._ack_prefix = _octets(ack_prefix(parts.stream.name, parts.name) + "1.")
+        self._ack_prefix = _octets(parts.sender.ack_prefix + "1.")
 
     def serve(self, pulls: list[Pull], now: int) -> bool:
         """Deliver a run to these requests, one message to each in turn. Return False if nothing was done.

@@ -20,6 +20,7 @@ from ....protocol.errors import api_error
 from ....protocol.identifier import name_hash
 from ....store.consumer import ConsumerStore
 from ....store.consumer_state import ConsumerState
+from ...config.feature_flags import JS_ACK_FC_V2
 from . import acks, statuses
 from .ack_handler import AckHandler
 from .ackwaits import AckWaits
@@ -143,7 +144,9 @@ class Consumer:
         selector = MessageSelector(
             stream.store, state, filters, lost=self._lost, dropped=waits.dropped, exhausted=waits.give_up
         )
-        prefix = acks.ack_prefix(stream.name, self.name)
+        scope = acks.scope_of(stream.domain, name_hash(self.account.name))
+        scope = scope if JS_ACK_FC_V2 in self.host.features else ""
+        prefix = acks.ack_prefix(stream.name, self.name, scope)
         return DeliveryParts(
             host=self.host,
             account=self.account,

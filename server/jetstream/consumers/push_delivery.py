@@ -15,7 +15,7 @@ from ....protocol import headers
 from ...clock import DeadlineTimer
 from ...slices import ReentrantRunner
 from . import statuses
-from .acks import FLOW_PREFIX
+from .acks import flow_subject
 from .delivery_rate import DeliveryRate
 from .flow_window import FlowWindow
 from .push_runs import PushRuns
@@ -214,7 +214,7 @@ class PushDelivery:
 
     def _ask(self, flow: FlowWindow) -> None:
         parts = self._parts
-        reply = f"{FLOW_PREFIX}.{parts.stream.name}.{parts.name}.{parts.host.new_id(4)}"
+        reply = flow_subject(parts.sender.ack_prefix, parts.host.new_id(4))
         flow.ask(reply)
         self._account.publish(self._subject, reply=reply, header=statuses.FLOW_CONTROL)
 

@@ -28,6 +28,7 @@ from ....protocol.identifier import name_hash
 from ....protocol.transform import SubjectTransform
 from ....store.message import StoredMessage
 from ...clock import SECOND
+from ...config.feature_flags import JS_API_REPLY_V2
 from .origin_request import (
     HEARTBEAT,
     SILENCE,
@@ -36,6 +37,7 @@ from .origin_request import (
     consumer_config,
     deliver_subject,
     read_delivery,
+    reply_scope,
     request_subject,
 )
 from .origin_runs import CONTROL, hand_over
@@ -297,7 +299,10 @@ class Origin:
             header = headers.encode({"Nats-Required-Api-Level": str(self._level)})
             if self.kind == "src" and self._level >= self.first_level:
                 header = headers.add(header, b"Nats-Stream-Identity", self.identity.encode())
-        reply = f"$JSC.R.{self._host.new_id(8)}"
+        unique, scoped = self._host.new_id(8), JS_API_REPLY_V2 in self._host.features
+        asked = durable.name if durable is not None else config.name
+        scope = reply_scope(self.source, asked, name_hash(account.name)) if scoped else ""
+        reply = f"$JSC.R.{scope}{unique}"
         self._reply = account.subscribe(reply, self._answered)
         self._timer = self._clock.call_later(HASTE if self._hasty else ANSWER_TIMEOUT, self._unanswered)
         subject = request_subject(self.source, config)

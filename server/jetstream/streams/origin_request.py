@@ -94,6 +94,17 @@ def request_subject(source: StreamSource, config: ConsumerConfig) -> str:
     return f"{prefix}.{subject}".replace("..", ".")
 
 
+def reply_scope(source: StreamSource, consumer: str, account_hash: str) -> str:
+    """Return what the reply subject of a request says about its origin, if `js_api_reply_v2` is on.
+
+    account_hash: of the account whose stream asks.
+    """
+    external = source.external
+    tokens = external.api.split(".") if external is not None else []
+    domain = tokens[1] if len(tokens) > 1 else "_"
+    return f"{domain}.{account_hash}.{source.name}.{consumer}."
+
+
 class ReplyInfo(NamedTuple):
     """One delivery of an origin's consumer.
 

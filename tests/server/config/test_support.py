@@ -26,7 +26,6 @@ def test_a_plain_configuration_is_served() -> None:
     [
         ("\ngateway { name: a, port: 7222 }", "2:1: gateway: "),
         ("ocsp: true", "1:1: ocsp: "),
-        ("feature_flags { js_ack_fc_v2: true }", "1:1: feature_flags: "),
         ("cluster { port: 6222\n pool_size: 3 }", "2:2: cluster.pool_size: "),
         ("cluster { port: 6222\n write_timeout: retry }", "2:2: cluster.write_timeout: "),
         ("jetstream {\n meta_compact: 9 }", "2:2: jetstream.meta_compact: "),
