@@ -9,6 +9,7 @@ Promises:
 from __future__ import annotations
 
 import json
+from errno import EDQUOT, ENOSPC
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.timestamp import format_rfc3339
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from .host import JetStreamHost
 
 PREFIX = "$JS.EVENT.ADVISORY."
+_NO_ROOM = {ENOSPC, EDQUOT}
 TYPE_PREFIX = "io.nats.jetstream.advisory.v1."
 
 
@@ -54,6 +56,17 @@ def request_refused(host: JetStreamHost) -> bool:
         return False
     fields = {"server": host.server_name, "dropped": dropped}
     return publish(host.system, host, "API.LIMIT_REACHED", "api_limit_reached", fields)
+
+
+def storage_failed(host: JetStreamHost, stream: str, error: BaseException) -> bool:
+    """Publish that the disk has no room for a stream's messages, if that is what the error says."""
+    causes = (error, error.__cause__, error.__context__)
+    full = any(isinstance(each, OSError) and each.errno in _NO_ROOM for each in causes)
+    if not full or host.system is None:
+        return False
+    fields = {"server": host.server_name, "server_id": host.server_id, "stream": stream}
+    fields["cluster"] = host.cluster_name
+    return publish(host.system, host, "SERVER.OUT_OF_STORAGE", "server_out_of_space", fields)
 
 
 def audit(account: Account, host: JetStreamHost, message: Message, response: str) -> bool:

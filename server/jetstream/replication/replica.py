@@ -25,6 +25,7 @@ from ....protocol.api.stream import StreamConfig
 from ....store.errors import StoreError
 from ....store.memory import MemoryStream
 from ...slices import Slices, at_once
+from .. import advisories
 from . import entry as entries
 from . import state as states
 from .catchup import BEGUN, CatchupReceiver, CatchupSenderError, answer
@@ -339,6 +340,7 @@ class Replica:
 
     def _refused(self, error: BaseException) -> None:
         if not self.failure:
+            advisories.storage_failed(self._host, self.stream.name, error)
             self._end(f"the stream's store: {error}", error)
 
     def _end(self, why: str, error: BaseException) -> None:

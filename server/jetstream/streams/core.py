@@ -20,6 +20,7 @@ from ....protocol.identifier import name_hash
 from ....protocol.timestamp import format_rfc3339
 from ....store.stream import StreamStore
 from ...slices import Steps, at_once
+from .. import advisories
 from .atomic_batches import AtomicBatches
 from .compactor import Compactor
 from .contents import StreamContents
@@ -292,6 +293,7 @@ class Stream(Generic[C]):
     def commit_failed(self, error: BaseException) -> bytes:
         """Return the answer to the publishers, because the disk has failed."""
         self.output.log_failure(f"can not be written: {error}")
+        advisories.storage_failed(self.host, self.name, error)
         return self.ingest.refusal(api_error("JSStreamStoreFailedF", err=f"stream store failed: {error}"))
 
     def _save_offsets(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import itertools
 import json
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from lib.fake_clock import FakeClock
 from lib.fake_disk import FakeDisk
 from lib.streams import HandRunner, JetStreamFixture, Spy
 from pyjs.server import loop_writes
+from pyjs.server.accounts.account import Account
 from pyjs.server.accounts.flusher import Flusher
 from pyjs.server.jetstream.streams import commit
 from pyjs.server.jetstream.streams.commit import GroupCommit
@@ -331,3 +333,19 @@ def test_a_waiter_that_fails_does_not_stop_the_commits(fixture: JetStreamFixture
     publish(fixture, "s", "ack")
     fixture.runner.release()
     assert len(spy.bodies) == 3
+
+
+@pytest.mark.parametrize(("code", "count"), [(errno.ENOSPC, 1), (errno.EDQUOT, 1), (errno.EIO, 0)])
+def test_the_system_account_hears_of_a_full_disk(tmp_path: Path, code: int, count: int) -> None:
+    disk = FakeDisk()
+    disk.make_directory(str(tmp_path))
+    fixture = JetStreamFixture(str(tmp_path), fs=disk)
+    fixture.host.system = Account("SYS", fixture.account.flusher)
+    heard = Spy(fixture.host.system, "$JS.EVENT.ADVISORY.SERVER.OUT_OF_STORAGE")
+    fixture.stream(subjects=["s"], storage="file")
+    disk.fail("write", code, path="msgs")
+    publish(fixture, "s", "ack")
+    assert len(heard.bodies) == count
+    for event in map(json.loads, heard.bodies):
+        assert event["type"] == "io.nats.jetstream.advisory.v1.server_out_of_space"
+        assert (event["stream"], event["server"]) == ("S", fixture.host.server_name)

@@ -248,7 +248,7 @@ def test_what_there_is_no_time_for_is_answered_in_later_turns_and_in_order(
 def test_a_request_that_would_wait_behind_too_many_is_refused(filled: JetStreamFixture) -> None:
     filled.host.queues = RequestQueues(2)
     filled.host.system = Account("SYS", filled.account.flusher)
-    told = Spy(filled.host.system, "$JS.EVENT.ADVISORY.API.LIMIT_REACHED")
+    heard = Spy(filled.host.system, "$JS.EVENT.ADVISORY.API.LIMIT_REACHED")
     filled.host.turns = slices.TurnScheduler(LaterRunner().soon)
     for _ in range(2):
         filled.host.turns.soon(lambda: None)
@@ -256,11 +256,11 @@ def test_a_request_that_would_wait_behind_too_many_is_refused(filled: JetStreamF
     assert together(filled, (".s.a", b"")) == ["503 Insufficient Resources"]
     (answer,) = ask(filled, {"seq": 1})
     assert status(answer) == "503 Insufficient Resources"
-    (event,) = map(json.loads, told.bodies)  # the others are told of a second later
+    (event,) = map(json.loads, heard.bodies)  # the others are heard of a second later
     assert (event["type"], event["dropped"]) == ("io.nats.jetstream.advisory.v1.api_limit_reached", 1)
     filled.clock.advance(SECOND)
     ask(filled, {"seq": 1})
-    assert json.loads(told.bodies[1])["dropped"] == 3
+    assert json.loads(heard.bodies[1])["dropped"] == 3
 
 
 @pytest.mark.parametrize("count", [1, 3])
