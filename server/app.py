@@ -266,6 +266,7 @@ class Server:
             self.routes.observers.append(cluster)
         self._parts.append(cluster)
         cluster.expected = self._expected
+        cluster.migrates = _never if self.leafs is None else self.leafs.migrates
         if self.leafs is not None and self.jetstream is not None and self.jetstream.extends:
             cluster.extend(self.leafs.hub_domains)
         await cluster.start()
@@ -489,3 +490,8 @@ def _with(options: Options, single: dict[str, Any]) -> Options:
             raise TypeError(f"no such option: {name!r}")
         setattr(options, name, value)
     return options
+
+
+def _never(_account: str) -> bool:
+    """Return False: without leaf nodes no leader is given up."""
+    return False

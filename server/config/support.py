@@ -88,11 +88,6 @@ UNSUPPORTED: tuple[UnsupportedOption, ...] = (
         "accounts.*.jetstream.cluster_traffic", "warn", "Raft messages travel in the system account"
     ),
     UnsupportedOption("cluster.write_timeout", "warn", "a late write always closes the connection"),
-    UnsupportedOption(
-        "leafnodes.remotes.*.jetstream_cluster_migrate",
-        "warn",
-        "streams keep their leaders when a leaf connection is lost",
-    ),
     UnsupportedOption("no_sublist_cache", "warn", "the cache of routing plans is always used"),
 )
 

@@ -145,6 +145,10 @@ class Leafs(LeafContext):
                 connection.advertiser.sync()
         self.flusher.flush()
 
+    def migrates(self, account: str) -> bool:
+        """Return whether this server should lead no streams of the account; see `LeafRemote.migrates`."""
+        return any(remote.migrates(account) for remote in self.remotes)
+
     def hub_domains(self) -> set[str]:
         """Return the domains of the hubs whose system account is joined now."""
         return {

@@ -46,6 +46,7 @@ class LeafRemote:
     targets: the addresses to dial.
     target: the address that was dialled last; None before.
     attempts: how many failed since the hub was last joined.
+    away_since: since when the hub is not joined, ns; 0 while it is.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class LeafRemote:
         self._joined_before = False
         self.target: RemoteUrl | None = None
         self.attempts = 0
+        self.away_since = context.clock.now()
         self._hub_wants_tls = False
         self._protocol: SocketProtocol | None = None
         self._task: asyncio.Task[None] | None = None
@@ -89,7 +91,7 @@ class LeafRemote:
 
     def joined(self) -> None:
         """Take note that the hub has accepted this server."""
-        self.attempts = 0
+        self.attempts = self.away_since = 0
         self._joined_before = True
 
     def hub_error(self, text: str) -> None:
@@ -113,8 +115,21 @@ class LeafRemote:
         if protocol is not self._protocol:
             return
         self._protocol = None
+        self.away_since = self.away_since or self._context.clock.now()
         wait, self._delay = self.wait, 0
         self._later(wait)
+
+    def migrates(self, account: str) -> bool:
+        """Return whether this server should lead no streams of the account, as the hub is away.
+
+        It is if the configuration says so (`jetstream_cluster_migrate`), and an attempt to join the hub again
+        has failed, or the hub has been away for the delay.
+        """
+        options = self.options
+        if not (self.away_since and options.jetstream_cluster_migrate and options.account == account):
+            return False
+        delay = options.leader_migrate_delay
+        return self._context.clock.now() - self.away_since >= delay if delay else self.attempts > 0
 
     def credentials(self, nonce: str) -> dict[str, str]:
         """Return the credentials in CONNECT, by their names on the wire. Raises LeafCredentialsError."""

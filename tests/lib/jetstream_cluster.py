@@ -7,6 +7,7 @@ and that leader knows all servers.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .eventually import eventually
@@ -43,10 +44,12 @@ class JetMesh:
     """The servers s0, s1, s2, and so on.
 
     options: more lines of the jetstream block
-    more: more lines of the whole file
+    more: more lines of the whole file, for all servers or for each
     """
 
-    def __init__(self, implementation: str, size: int = 3, *, options: str = "", more: str = "") -> None:
+    def __init__(
+        self, implementation: str, size: int = 3, *, options: str = "", more: str | Sequence[str] = ""
+    ) -> None:
         self.implementation = implementation
         self.servers: list[ServerProcess] = []
         ports = [free_port() for _ in range(size)]
@@ -54,8 +57,9 @@ class JetMesh:
         options = f", {options}" if options else ""
         try:
             for number, port in enumerate(ports):
+                lines = more if isinstance(more, str) else more[number]
                 config = CONFIG.format(
-                    name=f"s{number}", port=port, routes=routes, options=options, more=more
+                    name=f"s{number}", port=port, routes=routes, options=options, more=lines
                 )
                 self.servers.append(START[implementation](config))
             self.ready()

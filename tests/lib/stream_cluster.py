@@ -122,6 +122,7 @@ class StreamServer:
     """One server, and the `MetaView` of its streams.
 
     lost: while it is a list, it gets what streams forward to the meta leader, which does not get it
+    away: whether the hub that it is a leaf node of is away, so that it should not lead
     """
 
     def __init__(self, cluster: StreamCluster, name: str) -> None:
@@ -134,6 +135,7 @@ class StreamServer:
         self.log = Lines()
         self.up: list[tuple[str, str]] = []
         self.lost: list[Command] | None = None
+        self.away = False
 
     # MetaView
 
@@ -197,7 +199,9 @@ class StreamServer:
         directory = Storage("/store", fs=self.disk).account(ACCOUNT)
         grants = {"": AccountJetStream()}
         self.jetstream = JetStreamAccount(self.account, host, directory, grants, Quota(), Quota())
-        context = LocalStreamContext(self.environment, self.system, self, self.forward, self.announce)
+        context = LocalStreamContext(
+            self.environment, self.system, self, self.forward, self.announce, lambda _: self.away
+        )
         self.reconciler = Reconciler(context, {ACCOUNT: self.jetstream}, {}, {})
         self.running = True
         clock.run(self._begin)

@@ -70,6 +70,7 @@ class JetStreamCluster:
     expected: returns which servers must be there before the meta group may be bootstrapped.
     system_api: the API of the system account.
     on_effect: is called with each effect of what the group decides.
+    migrates: returns whether the streams of an account should not be led here now.
 
     Arguments:
 
@@ -83,6 +84,7 @@ class JetStreamCluster:
     expected: Callable[[], BootstrapExpect]
     system_api: ClusterService
     on_effect: Callable[[Effect], None]
+    migrates: Callable[[str], bool]
 
     def __init__(
         self,
@@ -117,10 +119,9 @@ class JetStreamCluster:
         self._proposer = Proposer(self._meta_group, view, random, self._policy)
         self._queries = LeaderQueries(view.node, system, host.clock, host.executor, local_streams)
         self._replies = ReplyRouter(view.node, system, accounts, host.clock)
-        local_context = LocalStreamContext(
-            environment, system, view, self._proposer.forward, self._queries.announce_served
-        )
-        self._reconciler = Reconciler(local_context, accounts, local_streams, failures)
+        forward, announce = self._proposer.forward, self._queries.announce_served
+        context = LocalStreamContext(environment, system, view, forward, announce, self._may_not_lead)
+        self._reconciler = Reconciler(context, accounts, local_streams, failures)
         self._node_tracker = NodeTracker(
             environment,
             view,
@@ -152,6 +153,10 @@ class JetStreamCluster:
             self._memory.limit,
             self._files.limit,
         )
+
+    def _may_not_lead(self, account: str) -> bool:
+        """Return whether the streams of an account should not be led here now."""
+        return self.migrates(account)
 
     def _policy(self) -> PlacementPolicy:
         """Return the rules by which streams are placed."""

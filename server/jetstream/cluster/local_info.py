@@ -68,6 +68,7 @@ class LocalStreamContext:
     forward: has the meta leader propose a command, on whichever server it is; delivery is not guaranteed.
     announce: sends all servers, by (account, stream, consumer or ""), the info of what is led and served here
         from now on; {} for what is gone.
+    migrates: returns whether the streams of an account should not be led here now.
     """
 
     environment: GroupEnvironment
@@ -75,6 +76,7 @@ class LocalStreamContext:
     meta: MetaView
     forward: Callable[[PeersConfirmed | GroupStarted | DeleteConsumer | PreferLeader], None]
     announce: Callable[[tuple[str, str, str], dict[str, Any]], None]
+    migrates: Callable[[str], bool] = lambda _: False
 
 
 class LocalStreamView:
@@ -140,6 +142,10 @@ class LocalStreamView:
         if self.membership is not None:
             return self.membership.leads
         return self.stream is not None and not self.closed
+
+    def gives_up_lead(self) -> bool:
+        """Return whether another server should lead, as the account's leaf connection is away."""
+        return self.context.migrates(self.assignment.account)
 
     def leader_status(self) -> LeaderStatus | None:
         """Return who leads the group, by the ids of the meta group; None for a stream without a group.

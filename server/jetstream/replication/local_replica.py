@@ -44,6 +44,9 @@ class MembershipListener(AssignmentView, Protocol):
     def leader_changed(self) -> None:
         """The group has another leader, or none."""
 
+    def gives_up_lead(self) -> bool:
+        """Return whether another server should lead, if one can."""
+
     def unused(self, consumer: Consumer) -> None:
         """Nobody uses a consumer any more: it may be deleted."""
 

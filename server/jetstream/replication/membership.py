@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .opening import ReplicaFiles
 
 _RESIGN = 8  # ticks between two attempts to let another member lead
+_LONGEST_PAUSE = 1200  # five minutes
 
 
 class ReplicaMembership:
@@ -59,6 +60,7 @@ class ReplicaMembership:
         self._again = 0  # ticks until the replica is opened again; 0 if it need not be
         self._ticks = self._next_resign = 0
         self._reads = FollowerReads()
+        self._pause = _RESIGN  # ticks until the lead is given up again
         self._leaving = False
         self._then: Callable[[], None] | None = None
 
@@ -161,7 +163,10 @@ class ReplicaMembership:
     def _new_member(self) -> RaftMember:
         local = self.local
         policy = MembershipPolicy(
-            local.peers.expected, local.peers.wanted, lambda member: local.catch_up.is_whole(node_of(member))
+            local.peers.expected,
+            local.peers.wanted,
+            lambda member: local.catch_up.is_whole(node_of(member)),
+            self._listener.gives_up_lead,
         )
         return RaftMember(self.name, self._environment, local.make, self, policy, prepare=local.prepare)
 
@@ -206,9 +211,13 @@ class ReplicaMembership:
                 self._end(self._renew)
                 return
         group, replica = self.group, self.replica
-        if group is None or replica is None or replica.stream.leading:
+        if group is None or replica is None:
             return
-        if group.ready:
+        if group.ready and self._listener.gives_up_lead():
+            self._give_up_lead(group)
+        elif replica.stream.leading:
+            self._pause = _RESIGN
+        elif group.ready:
             self._lead(group)
         else:
             replica.stream.serve_reads(self._reads.tick(group, replica))
@@ -227,6 +236,13 @@ class ReplicaMembership:
         """Let another member lead; not too often, as perhaps none can."""
         if self._ticks >= self._next_resign:
             self._next_resign = self._ticks + _RESIGN
+            group.leadership.resign()
+
+    def _give_up_lead(self, group: RaftNode) -> None:
+        """Let another member lead; less and less often, as each attempt costs a pause if none can."""
+        if self._ticks >= self._next_resign:
+            self._next_resign = self._ticks + self._pause
+            self._pause = min(2 * self._pause, _LONGEST_PAUSE)
             group.leadership.resign()
 
     def _propose_reset(self, group: RaftNode) -> bool:

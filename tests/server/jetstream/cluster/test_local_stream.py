@@ -344,3 +344,23 @@ def test_a_plain_stream_stops_while_it_is_being_opened() -> None:
     assert not two.jetstream.recovering and two.jetstream.limits.files.reserved == 0
     two.start()
     assert cluster.bodies() == ["kept"]
+
+
+def test_a_server_whose_hub_is_away_leads_nothing() -> None:
+    cluster = StreamCluster().start()
+    cluster.create()
+    cluster.stored(*texts(range(5)))
+    cluster.converge()
+    first = cluster.leader()
+    first.away = True
+    cluster.until(lambda: any(server.leads() for server in cluster.all.values() if server is not first))
+    assert cluster.stored("more") == [6] and not first.leads()
+    for server in cluster.all.values():
+        server.away = server is not first  # now all but this one
+    first.away = False
+    cluster.until(first.leads)
+    assert cluster.stored("again") == [7]
+    for server in cluster.all.values():
+        server.away = True  # then nothing is gained by having no leader
+    cluster.run(60)
+    assert cluster.stored("all the same") == [8]
