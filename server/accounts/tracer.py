@@ -10,12 +10,11 @@ Source: nats-server's msgtrace.go (initMsgTrace).
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...protocol import gojson, headers, tracing
-from ...protocol.archive import frames
+from ...protocol import gojson, tracing
+from .content_encoding import encoded
 from .server_trace import CLIENT, ServerTrace
 
 if TYPE_CHECKING:
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from .subscription import MessageEndpoint
 
 _ALWAYS = 100  # percent
-_MOST_FRAMED = 32 << 10  # bytes; the checksums of more would keep everybody waiting
 
 
 class TracedIngress(NamedTuple):
@@ -119,8 +117,7 @@ class Tracer:
         if self.server is None:
             return
         body = gojson.encode(trace.document(self.server()))
-        encoding, body = _encoded(trace.encoding.lower(), body)
-        header = headers.encode({"Content-Encoding": encoding}) if encoding else b""
+        header, body = encoded(trace.encoding, body)
         account.publish(trace.destination, body, header=header)
 
     def _samples(self, percent: int) -> bool:
@@ -130,13 +127,3 @@ class Tracer:
 def _valid(request: TraceRequest, destination: str) -> bool:
     """Return whether a destination and the hop of a message can be served."""
     return tracing.is_destination(destination) and len(request.hop) <= tracing.LONGEST
-
-
-def _encoded(wanted: str, body: bytes) -> tuple[str, bytes]:
-    """Return the content encoding that serves an `Accept-Encoding`, "" for none, and the body in it."""
-    if not wanted:
-        return "", body
-    if "snappy" in wanted or "s2" in wanted:
-        small = len(body) <= _MOST_FRAMED
-        return ("snappy", frames.begin() + frames.chunk(body)) if small else ("identity", body)
-    return ("gzip", gzip.compress(body, 1)) if "gzip" in wanted else ("identity", body)

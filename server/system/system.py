@@ -12,7 +12,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from ...protocol import headers
 from ...protocol.timestamp import format_rfc3339
+from ..accounts.content_encoding import ACCEPT, encoded
 from ..accounts.registry import GLOBAL
 from ..accounts.subscription import ConnectionKind
 from ..clock import SECOND
@@ -163,7 +165,9 @@ class System:
 
         def publish(message: Message, body: bytes) -> None:
             if body:
-                account.publish(message.reply, body)
+                wanted = headers.get(message.header, ACCEPT) if message.header else None
+                header, body = encoded((wanted or b"").decode("ascii", "replace"), body)
+                account.publish(message.reply, body, header=header)
 
         def failed(message: Message, error: Exception) -> None:
             document = self._refusal(subject, error)

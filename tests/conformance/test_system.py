@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,6 +13,7 @@ from lib.eventually import eventually
 from lib.jetstream import JetStream
 from lib.process import ServerProcess
 from lib.wire import Msg, Wire
+from pyjs.protocol.archive.frames import Unframer
 
 CONFIG = """
 listen: 127.0.0.1:<client>
@@ -111,6 +113,16 @@ def test_services(system: Wire, how: str, service: str, fields: set[str]) -> Non
     answer = system.request(subject).json()
     check_server(answer["server"], system)
     assert fields <= set(answer["data"]), answer["data"]
+
+
+@pytest.mark.parametrize(
+    ("accepted", "encoding"), [("gzip", "gzip"), ("s2, gzip", "snappy"), ("Snappy", "snappy")]
+)
+def test_answers_are_compressed_on_demand(system: Wire, accepted: str, encoding: str) -> None:
+    answer = system.request("$SYS.REQ.SERVER.PING.SUBSZ", b"", {"Accept-Encoding": accepted})
+    assert answer.headers["Content-Encoding"] == encoding
+    body = gzip.decompress(answer.body) if encoding == "gzip" else Unframer().feed(answer.body)
+    assert json.loads(body)["server"]["name"] == "S"
 
 
 def test_idz_is_bare(system: Wire) -> None:
