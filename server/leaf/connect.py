@@ -76,6 +76,7 @@ class HubInfo:
     tls_required: bool = False
     info_on_connect: bool = False
     connect_info: bool = False
+    jetstream: bool = False
     acc_is_sys: bool = False
     remote_account: str = ""
     leafnode_urls: list[str] | None = None

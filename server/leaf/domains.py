@@ -46,8 +46,12 @@ class Denials(NamedTuple):
     note: str = ""
 
 
-def denials(side: DomainView, peer_domain: str, peer: str) -> Denials:
-    """Return the deny lists of a connection to the server called `peer`, whose domain is `peer_domain`."""
+def denials(side: DomainView, peer_domain: str, peer: str, *, peer_jetstream: bool = True) -> Denials:
+    """Return the deny lists of a connection to the server called `peer`, whose domain is `peer_domain`.
+
+    peer_jetstream: whether the peer has JetStream. One without it denies clients' subjects on its side, and
+        would refuse the subscriptions of the others.
+    """
     is_system = bool(side.system_account) and side.account == side.system_account
     force = is_system and "" in side.default_domains.values()
     if not is_system and side.default_domains.get(side.account) == "":
@@ -63,7 +67,7 @@ def denials(side: DomainView, peer_domain: str, peer: str) -> Denials:
         note = f"Extending JetStream domain {peer_domain!r} as System Account connected from server {peer}"
         return Denials(note=note)
     # The servers of one JetStream receive each request of an account, wherever it was made.
-    return Denials() if side.spans else Denials(CLIENTS)
+    return Denials() if side.spans and peer_jetstream else Denials(CLIENTS)
 
 
 def default_mappings(domain: str) -> list[tuple[str, str]]:

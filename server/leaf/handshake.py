@@ -217,7 +217,7 @@ class AcceptedHandshake(LoginPart["LeafPeer"]):
             user.session.begin(self)
         connection.name = given.name or given.server_id
         connection.remote_cluster = given.cluster
-        connection.remote_domain = given.domain
+        connection.remote_domain, connection.remote_jetstream = given.domain, given.jetstream
         connection.remote_account = given.remote_account
         connection.peer_headers = given.headers and not context.options.no_header_support
         connection.peer_protocol = given.protocol
@@ -358,7 +358,7 @@ class SolicitedHandshake(ConnectionPart["LeafPeer"]):
         connection.account = account
         connection.name = info.server_name or info.server_id
         connection.remote_cluster = info.cluster
-        connection.remote_domain = info.domain
+        connection.remote_domain, connection.remote_jetstream = info.domain, info.jetstream
         connection.peer_headers = info.headers and not context.options.no_header_support
         connection.peer_protocol = info.proto
         self._permit(info)

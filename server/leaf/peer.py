@@ -148,7 +148,8 @@ class LeafContext(ConnectionContext):
             spans=self.spans,
         )
         peer = "/".join(part for part in (connection.name, connection.remote_cluster) if part)
-        found = denials(side, connection.remote_domain, peer)
+        there = connection.remote_jetstream
+        found = denials(side, connection.remote_domain, peer, peer_jetstream=there)
         connection.leaf_permissions.deny(send=(*found.both, *found.send), subscribe=found.both)
         self.map_local_domain(account)
         connection.refresh()
@@ -177,7 +178,7 @@ class LeafPeer(Connection):
     """What is known of the server at the other end, and how to answer it.
 
     remote: the remote that solicited the connection; None if it was accepted.
-    name, remote_cluster, remote_domain, remote_account: what the peer sent about itself.
+    name, remote_cluster, remote_domain, remote_jetstream, remote_account: what the peer sent about itself.
     is_spoke: whether this server is the spoke, and the peer its hub.
     isolated: whether the peer gets no interest that other leafs announce.
     peer_headers: whether the peer accepts headers.
@@ -209,6 +210,7 @@ class LeafPeer(Connection):
         self.name = ""
         self.remote_cluster = ""
         self.remote_domain = ""
+        self.remote_jetstream = False
         self.remote_account = ""
         self.is_spoke = remote is not None and not remote.options.hub
         self.isolated = options.leafnodes.isolate or (remote is not None and remote.options.isolate)

@@ -36,7 +36,7 @@ def test_another_server_leads_while_the_hub_is_away(kind: str) -> None:
         stack.callback(hub.stop)
         ways = [stack.enter_context(ExitStack()) for _ in range(3)]
         ports = [way.enter_context(Cuttable(port)).port for way in ways]
-        mesh = JetMesh(kind, options="domain: edge", more=[LEAF.format(port=each) for each in ports])
+        mesh = JetMesh(kind, more=[LEAF.format(port=each) for each in ports])
         stack.callback(mesh.close)
         js = stack.enter_context(JetStream(mesh.login(mesh["s0"])))
         js.wire.sock.settimeout(2.0)

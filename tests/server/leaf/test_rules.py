@@ -115,6 +115,11 @@ def test_one_domain_extends_over_the_system_account() -> None:
     assert denials(side(), "hub", "x") == (CLIENTS, (), "")
 
 
+def test_a_jetstream_of_several_servers_passes_only_to_peers_that_have_it() -> None:
+    assert denials(side(spans=True), "hub", "x").both == ()
+    assert denials(side(spans=True), "hub", "x", peer_jetstream=False).both == CLIENTS
+
+
 def test_no_jetstream_and_no_domain_denies_too() -> None:
     found = denials(side(domain="", jetstream=False), "", "x")
     assert (found.both, found.send) == (CLIENTS, ())
