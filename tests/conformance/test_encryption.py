@@ -74,6 +74,20 @@ def test_what_is_stored_is_served_again_and_is_nowhere_in_the_clear(launch: Laun
     assert not [path for path, data in files(server).items() if b"secret" in data]
 
 
+def test_a_stream_whose_syncs_may_wait_is_encrypted_too(launch: Launch, implementation: str) -> None:
+    server = launch(BASE.format("key: one"))
+    with JetStream.of(server) as js:
+        js.create("A", subjects=["secrets"], storage="file", persist_mode="async")
+        js.publish("secrets", SECRET)
+    server.restart()
+    with JetStream.of(server) as js:
+        assert b64decode(js.get("A", seq=1)["data"]) == SECRET
+    server.end()
+    stored = files(server)
+    assert any("/A/" in str(path) for path in stored) or implementation == "reference"
+    assert not [path for path, data in stored.items() if b"secret" in data]
+
+
 def test_a_store_in_the_clear_is_encrypted_at_the_next_start(launch: Launch) -> None:
     server = launch(BASE.format(""))
     with JetStream.of(server) as js:
