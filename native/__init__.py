@@ -22,6 +22,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from .acks import scan_acks
+from .checksums import crc32c
 from .copies import take_copies
 from .deliveries import deliver_publishes
 from .fields import PlanFields, QueueFields, SubscriptionFields
@@ -33,6 +34,7 @@ from .matching import match_names
 from .publishes import scan_publishes
 from .records import decode_message, decode_messages, encode_messages, keep_messages
 from .replies import frame_answers, frame_replies
+from .s2 import compress_s2, decompress_s2
 from .sequences import add_sequences
 
 __all__ = [
@@ -42,8 +44,11 @@ __all__ = [
     "QueueFields",
     "SubscriptionFields",
     "add_sequences",
+    "compress_s2",
+    "crc32c",
     "decode_message",
     "decode_messages",
+    "decompress_s2",
     "deliver_publishes",
     "encode_messages",
     "frame_answers",
@@ -70,8 +75,11 @@ if not TYPE_CHECKING and os.environ.get("PYJS_PURE", "") in {"", "0"}:
             QueueFields,
             SubscriptionFields,
             add_sequences,
+            compress_s2,
+            crc32c,
             decode_message,
             decode_messages,
+            decompress_s2,
             deliver_publishes,
             encode_messages,
             frame_answers,

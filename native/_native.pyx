@@ -15,7 +15,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_SET_ITEM
 from cpython.unicode cimport PyUnicode_AsEncodedString, PyUnicode_DecodeUTF8
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memchr, memcmp, memcpy, memset
 
@@ -1877,3 +1877,301 @@ def take_frames(bytearray data not None, Py_ssize_t most, bint masked):
         to += size
         pos += body + <Py_ssize_t> size
     return stop, made
+
+
+# --- S2
+
+cdef uint32_t _castagnoli_table[8][256]  # as _crc_table
+
+
+cdef void _fill_castagnoli_table() noexcept:
+    cdef uint32_t value
+    cdef int row, place, bit
+    for place in range(256):
+        value = place
+        for bit in range(8):
+            value = (value >> 1) ^ (0x82F63B78 if value & 1 else 0)
+        _castagnoli_table[0][place] = value
+    for place in range(256):
+        for row in range(1, 8):
+            value = _castagnoli_table[row - 1][place]
+            _castagnoli_table[row][place] = (value >> 8) ^ _castagnoli_table[0][value & 0xFF]
+
+
+_fill_castagnoli_table()
+
+
+def crc32c(bytes data not None):
+    cdef const uint8_t* at = <const uint8_t*> PyBytes_AS_STRING(data)
+    cdef Py_ssize_t size = PyBytes_GET_SIZE(data)
+    cdef uint32_t crc = 0xFFFFFFFF
+    while size >= 8:
+        crc = _step(_castagnoli_table, _word(at) ^ crc)
+        at += 8
+        size -= 8
+    while size > 0:
+        crc = (crc >> 8) ^ _castagnoli_table[0][(crc ^ at[0]) & 0xFF]
+        at += 1
+        size -= 1
+    return crc ^ <uint32_t> 0xFFFFFFFF
+
+
+cdef enum:
+    _S2_LONGEST = 65536
+    _SHORTEST = 4
+    _ENOUGH = 64
+    _HASH_BITS = 14
+
+cdef int[4] _DEPTHS = [0, 1, 8, 48]
+
+cdef struct _Compressor:
+    const uint8_t* data
+    Py_ssize_t size, known, offset
+    int depth, bits
+    uint16_t* newest
+    uint16_t* before
+    uint8_t* out
+
+
+cdef inline uint32_t _hash(const _Compressor* of, Py_ssize_t pos) noexcept nogil:
+    cdef uint32_t word
+    memcpy(&word, of.data + pos, 4)
+    return <uint32_t> (word * <uint32_t> 2654435761) >> (32 - of.bits)
+
+
+cdef inline void _note(_Compressor* of, Py_ssize_t pos) noexcept nogil:
+    cdef uint32_t found
+    if pos >= of.known:
+        found = _hash(of, pos)
+        of.before[pos] = of.newest[found]
+        of.newest[found] = <uint16_t> (pos + 1)
+        of.known = pos + 1
+
+
+cdef inline Py_ssize_t _same(const _Compressor* of, Py_ssize_t one, Py_ssize_t other) noexcept nogil:
+    cdef uint64_t first, second
+    cdef Py_ssize_t start = other
+    while of.size - other >= 8:
+        memcpy(&first, of.data + one, 8)
+        memcpy(&second, of.data + other, 8)
+        if first != second:
+            break
+        one += 8
+        other += 8
+    while other < of.size and of.data[one] == of.data[other]:
+        one += 1
+        other += 1
+    return other - start
+
+
+cdef inline Py_ssize_t _find(_Compressor* of, Py_ssize_t pos, Py_ssize_t* offset) noexcept nogil:
+    cdef Py_ssize_t best = _SHORTEST - 1, length, place
+    cdef int left = of.depth
+    offset[0] = 0
+    if 0 < of.offset <= pos:
+        length = _same(of, pos - of.offset, pos)
+        if length > best:
+            best, offset[0] = length, of.offset
+    place = of.newest[_hash(of, pos)]
+    while place and left:
+        # None can be longer that differs where the best one ends.
+        if pos + best < of.size and of.data[place - 1 + best] == of.data[pos + best]:
+            length = _same(of, place - 1, pos)
+            if length > best:
+                best, offset[0] = length, pos - place + 1
+        place = of.before[place - 1]
+        left -= 1
+    _note(of, pos)
+    return best if offset[0] else 0
+
+
+cdef inline void _add_literal(_Compressor* of, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+    cdef Py_ssize_t length = stop - start - 1
+    if length < 0:
+        return
+    if length < 60:
+        of.out[0] = <uint8_t> (length << 2)
+        of.out += 1
+    elif length < 256:
+        of.out[0] = 60 << 2
+        of.out[1] = <uint8_t> length
+        of.out += 2
+    else:
+        of.out[0] = 61 << 2
+        of.out[1] = <uint8_t> length
+        of.out[2] = <uint8_t> (length >> 8)
+        of.out += 3
+    memcpy(of.out, of.data + start, length + 1)
+    of.out += length + 1
+
+
+cdef inline void _add_copy(_Compressor* of, Py_ssize_t offset, Py_ssize_t length) noexcept nogil:
+    cdef Py_ssize_t first
+    if offset != of.offset:
+        of.offset = offset
+        first = length if length <= 64 else 60
+        if first < 12 and offset < 2048:
+            of.out[0] = <uint8_t> (1 | (first - 4) << 2 | (offset >> 8) << 5)
+            of.out[1] = <uint8_t> offset
+            of.out += 2
+        else:
+            of.out[0] = <uint8_t> (2 | (first - 1) << 2)
+            of.out[1] = <uint8_t> offset
+            of.out[2] = <uint8_t> (offset >> 8)
+            of.out += 3
+        length -= first
+    if not length:
+        return
+    if length <= 8:
+        of.out[0] = <uint8_t> (1 | (length - 4) << 2)
+        of.out[1] = 0
+        of.out += 2
+    elif length < 264:
+        of.out[0] = 1 | 5 << 2
+        of.out[1] = 0
+        of.out[2] = <uint8_t> (length - 8)
+        of.out += 3
+    else:
+        length -= 260
+        of.out[0] = 1 | 6 << 2
+        of.out[1] = 0
+        of.out[2] = <uint8_t> length
+        of.out[3] = <uint8_t> (length >> 8)
+        of.out += 4
+
+
+cdef void _compress(_Compressor* of) noexcept nogil:
+    cdef Py_ssize_t size = of.size, last = size - _SHORTEST, start = 0, pos = 0, misses = 0
+    cdef Py_ssize_t length, longer, offset = 0, other = 0, place
+    while size > 127:
+        of.out[0] = <uint8_t> (size & 127 | 128)
+        of.out += 1
+        size >>= 7
+    of.out[0] = <uint8_t> size
+    of.out += 1
+    while pos <= last:
+        length = _find(of, pos, &offset)
+        if length < _SHORTEST:
+            pos += 1 + ((misses >> 5) if of.depth == 1 else 0)
+            misses += 1
+            continue
+        while of.depth > 1 and length < _ENOUGH and pos < last:
+            longer = _find(of, pos + 1, &other)
+            if longer <= length:
+                break
+            pos, length, offset = pos + 1, longer, other
+        _add_literal(of, start, pos)
+        _add_copy(of, offset, length)
+        pos += length
+        if of.depth > 1:
+            for place in range(of.known, min(pos, last + 1)):
+                _note(of, place)
+        elif pos - 2 <= last:
+            _note(of, pos - 2)
+        start, misses = pos, 0
+    _add_literal(of, start, of.size)
+
+
+def compress_s2(bytes data not None, int effort):
+    cdef _Compressor of
+    cdef Py_ssize_t size = PyBytes_GET_SIZE(data), tables, bits = 6
+    cdef uint8_t* memory
+    cdef uint8_t* out
+    if not 0 < effort < 4 or size > _S2_LONGEST:
+        raise ValueError(f"{size} bytes with an effort of {effort}")
+    while bits < _HASH_BITS and (size >> bits):
+        bits += 1
+    # Each copy takes fewer bytes than it stands for, and has at most one literal before it.
+    tables = ((<Py_ssize_t> 1 << bits) + size) * sizeof(uint16_t)
+    memory = <uint8_t*> malloc(tables + size + size // 16 + 16)
+    if memory == NULL:
+        raise MemoryError
+    of.data, of.size, of.known, of.offset = <const uint8_t*> PyBytes_AS_STRING(data), size, 0, 0
+    of.depth, of.bits = _DEPTHS[effort], <int> bits
+    of.newest = <uint16_t*> memory
+    of.before = of.newest + (<Py_ssize_t> 1 << bits)
+    memset(of.newest, 0, (<Py_ssize_t> 1 << bits) * sizeof(uint16_t))
+    out = of.out = memory + tables
+    _compress(&of)
+    made = PyBytes_FromStringAndSize(<char*> out, of.out - out)
+    free(memory)
+    return made
+
+
+cdef bint _decompress(const uint8_t* at, const uint8_t* end, uint8_t* out, Py_ssize_t size) noexcept nogil:
+    """Whether the tags make exactly `size` bytes, which are then there."""
+    cdef Py_ssize_t done = 0, length, offset = 0, extra, piece, span
+    cdef uint8_t tag
+    while at < end:
+        tag = at[0]
+        extra = 0
+        if tag & 3 == 0:
+            length = tag >> 2
+            at += 1
+            if length >= 60:
+                extra = length - 59
+                if end - at < extra:
+                    return False
+                length = <Py_ssize_t> _get(at, <int> extra)
+                at += extra
+            length += 1
+            if length > end - at or length > size - done:
+                return False
+            memcpy(out + done, at, length)
+            at += length
+            done += length
+            continue
+        if tag & 3 == 1:
+            if end - at < 2:
+                return False
+            length = (tag >> 2) & 7
+            if (tag & 0xE0) or at[1]:
+                offset = (<Py_ssize_t> (tag & 0xE0) << 3) | at[1]
+                at += 2
+            else:
+                at += 2
+                if length > 4:
+                    extra = length - 4
+                    if end - at < extra:
+                        return False
+                    length = <Py_ssize_t> _get(at, <int> extra)
+                    length += 4 if extra == 1 else 1 << 8 if extra == 2 else 1 << 16
+                    at += extra
+            length += 4
+        else:
+            extra = 2 if tag & 3 == 2 else 4
+            if end - at < 1 + extra:
+                return False
+            length = 1 + (tag >> 2)
+            offset = <Py_ssize_t> _get(at + 1, <int> extra)
+            at += 1 + extra
+        if offset <= 0 or offset > done or length > size - done:
+            return False
+        span = offset
+        while length > 0:  # what reaches into itself repeats, twice as much each time
+            piece = span if span < length else length
+            memcpy(out + done, out + done - span, piece)
+            done += piece
+            length -= piece
+            span += piece
+    return done == size
+
+
+def decompress_s2(bytes block not None, Py_ssize_t most):
+    cdef const uint8_t* base = <const uint8_t*> PyBytes_AS_STRING(block)
+    cdef Py_ssize_t end = PyBytes_GET_SIZE(block), at = 0
+    cdef uint64_t size = 0
+    cdef bytes made
+    while True:
+        if at >= end or at >= 5:
+            return None
+        size |= (<uint64_t> (base[at] & 127)) << (7 * at)
+        at += 1
+        if base[at - 1] < 128:
+            break
+    if most < 0 or size > <uint64_t> most:
+        return None
+    made = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> size)
+    if _decompress(base + at, base + end, <uint8_t*> PyBytes_AS_STRING(made), <Py_ssize_t> size):
+        return made
+    return None

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from ...protocol.archive import frames
+from ...protocol import s2
 from ...protocol.archive.entries import (
     CONSUMERS,
     END,
@@ -25,7 +25,7 @@ from ...protocol.archive.entries import (
     ArchiveError,
     ArchiveReader,
 )
-from ...protocol.archive.frames import FrameError, Unframer
+from ...protocol.s2 import FrameError, Unframer
 from .encryption import BackupKey, EncryptionError, Sealer, opened
 
 BLOCK = 1000  # messages of which one checksum is kept
@@ -137,7 +137,7 @@ class ArchiveFile:
         self._file = file
         self._buffer = bytearray(MAGIC if fresh else b"")
         if fresh:
-            file.write(frames.begin())
+            file.write(s2.begin())
 
     @classmethod
     def continued(cls, file: FileWriter, cut: Iterator[bytes], advance: Callable[[int], object]) -> Self:
@@ -151,7 +151,7 @@ class ArchiveFile:
         after = 0  # bytes of data in the held chunks behind the first one
         end = 0
         try:
-            for chunk in frames.split(cut):
+            for chunk in s2.split(cut):
                 data = unframer.feed(chunk)
                 advance(len(data))
                 held.append((chunk, data))
@@ -175,15 +175,15 @@ class ArchiveFile:
         if entry.seq:
             self.sums.feed(entry)
         self._buffer += entry.encode()
-        while len(self._buffer) >= frames.CHUNK:
-            self._file.write(frames.chunk(bytes(self._buffer[: frames.CHUNK])))
-            del self._buffer[: frames.CHUNK]
+        while len(self._buffer) >= s2.CHUNK:
+            self._file.write(s2.snappy_chunk(bytes(self._buffer[: s2.CHUNK])))
+            del self._buffer[: s2.CHUNK]
 
     def close(self) -> None:
         """Append the entry that ends an archive, and end the file."""
         self.add(END)
         if self._buffer:
-            self._file.write(frames.chunk(bytes(self._buffer)))
+            self._file.write(s2.snappy_chunk(bytes(self._buffer)))
         self._file.close()
 
 

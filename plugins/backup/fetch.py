@@ -20,7 +20,7 @@ from ...cli.connection import NatsConnection
 from ...cli.errors import CliError, ExitCode, RemoteError, UnavailableError
 from ...client import BlockingConnection, ClientError, ConnectionOptions, NotPermitted
 from ...protocol.archive.entries import CONSUMERS, ArchiveEntry, ArchiveReader
-from ...protocol.archive.frames import Unframer
+from ...protocol.s2 import Unframer
 from ...protocol.timestamp import parse_rfc3339
 from . import consumer_read
 from .consumer_read import ConsumerRefusedError

@@ -18,7 +18,7 @@ from ...cli.connection import NatsConnection
 from ...cli.errors import CliError, RemoteError, warn
 from ...cli.proposal import in_hint
 from ...protocol.api.stream import StreamConfig
-from ...protocol.archive import frames
+from ...protocol import s2
 from ...protocol.archive.entries import END, MAGIC, STATE, ArchiveEntry
 from .archive import pieces
 from .folder import TAR_FILE, BackupFolder
@@ -222,15 +222,15 @@ def _with_filters(consumer: ArchiveEntry, rename: Rename) -> ArchiveEntry:
 
 
 def _framed(entries: Iterator[ArchiveEntry]) -> Iterator[bytes]:
-    yield frames.begin()
+    yield s2.begin()
     buffer = bytearray(MAGIC)
     for entry in entries:
         buffer += entry.encode()
-        while len(buffer) >= frames.CHUNK:
-            yield frames.chunk(bytes(buffer[: frames.CHUNK]))
-            del buffer[: frames.CHUNK]
+        while len(buffer) >= s2.CHUNK:
+            yield s2.snappy_chunk(bytes(buffer[: s2.CHUNK]))
+            del buffer[: s2.CHUNK]
     if buffer:
-        yield frames.chunk(bytes(buffer))
+        yield s2.snappy_chunk(bytes(buffer))
 
 
 def _accepted(answer: object) -> None:

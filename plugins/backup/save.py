@@ -17,7 +17,7 @@ from ...cli import render
 from ...cli.connection import NatsConnection
 from ...cli.errors import CliError
 from ...protocol.archive.entries import MAGIC, STATE, ArchiveEntry, ArchiveError, ArchiveReader
-from ...protocol.archive.frames import FrameError, Unframer
+from ...protocol.s2 import FrameError, Unframer
 from ...protocol.timestamp import format_exact
 from ..object.progress import Bar
 from .archive import ArchiveFile, BackupDamagedError, BlockSums, FileWriter

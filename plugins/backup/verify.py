@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from ...cli.connection import NatsConnection
 from ...cli.errors import CliError
 from ...protocol.archive.entries import ArchiveEntry, ArchiveError, ArchiveReader
-from ...protocol.archive.frames import FrameError, Unframer
+from ...protocol.s2 import FrameError, Unframer
 from .archive import BackupDamagedError, BlockDigest, BlockSums, is_readable, pieces
 from .encryption import EncryptionError
 from .fetch import SnapshotOptions, StreamSnapshot

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import gzip
 
-from ...protocol import headers
-from ...protocol.archive import frames
+from ...protocol import headers, s2
 
 ACCEPT = b"Accept-Encoding"
 _MOST_FRAMED = 32 << 10  # bytes; the checksums of more would keep everybody waiting
@@ -26,7 +25,7 @@ def encoded(wanted: str, body: bytes) -> tuple[bytes, bytes]:
     encoding = "identity"
     if "snappy" in wanted or "s2" in wanted:
         if len(body) <= _MOST_FRAMED:
-            encoding, body = "snappy", frames.begin() + frames.chunk(body)
+            encoding, body = "snappy", s2.begin() + s2.snappy_chunk(body)
     elif "gzip" in wanted and len(body) <= _MOST_ZIPPED:
         encoding, body = "gzip", gzip.compress(body, 1)
     return headers.encode({"Content-Encoding": encoding}), body

@@ -12,7 +12,7 @@ from lib.eventually import eventually
 from lib.jetstream import JetStream
 from lib.process import ServerProcess
 from lib.wire import Msg, Wire, header_block
-from pyjs.protocol.archive.frames import Unframer
+from pyjs.protocol.s2 import Unframer
 
 CONFIG = """
 listen: 127.0.0.1:<client>

@@ -11,7 +11,7 @@ from pyjs.plugins.backup.archive import ArchiveFile, FileWriter, entries, pieces
 from pyjs.plugins.backup.encryption import BackupKey
 from pyjs.plugins.backup.folder import DATA, BackupFolder
 from pyjs.protocol.archive.entries import STATE, ArchiveEntry
-from pyjs.protocol.archive.frames import Unframer, split
+from pyjs.protocol.s2 import Unframer, split
 
 KEY = BackupKey(b"a key of some length")
 

@@ -18,7 +18,7 @@ from lib.cli import Cli
 from pyjs.plugins.backup import fetch
 from pyjs.plugins.backup.folder import DATA, BackupFolder
 from pyjs.plugins.backup.manifest import Segment
-from pyjs.protocol.archive import frames
+from pyjs.protocol import s2
 
 from .conftest import Fill, state
 
@@ -149,7 +149,7 @@ def tar_file() -> bytes:
     data = io.BytesIO()
     with tarfile.open(fileobj=data, mode="w", format=tarfile.PAX_FORMAT) as tar:
         tar.addfile(tarfile.TarInfo("meta.inf"))
-    return frames.begin() + frames.chunk(data.getvalue())
+    return s2.begin() + s2.chunk(data.getvalue())
 
 
 @pytest.fixture

@@ -20,8 +20,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .....protocol import s2
 from .....protocol.api.stream import StreamConfig, StreamState
-from .....protocol.archive import frames
 from .....protocol.archive.entries import END, MAGIC, encode
 from .....protocol.lazy_dataclass import dataclass
 from .....protocol.timestamp import parse_rfc3339
@@ -141,15 +141,15 @@ def _write(config: StreamConfig, copies: dict[str, StreamStore], data: Path, bod
             state.first_ts, state.last_ts = state.first_ts or message.time, message.time
             subjects.add(message.subject)
             pending += encode(message.subject, message.time, message.seq, message.header, message.body)
-            while len(pending) >= frames.CHUNK:
-                out.write(frames.chunk(bytes(pending[: frames.CHUNK])))
-                del pending[: frames.CHUNK]
+            while len(pending) >= s2.CHUNK:
+                out.write(s2.snappy_chunk(bytes(pending[: s2.CHUNK])))
+                del pending[: s2.CHUNK]
         pending += END.encode()
-        for at in range(0, len(pending), frames.CHUNK):
-            out.write(frames.chunk(bytes(pending[at : at + frames.CHUNK])))
+        for at in range(0, len(pending), s2.CHUNK):
+            out.write(s2.snappy_chunk(bytes(pending[at : at + s2.CHUNK])))
     state.num_subjects = len(subjects)
     with data.open("wb") as out, body.open("rb") as made:
-        out.write(frames.begin() + frames.chunk(MAGIC + state_entry(state, state.last_ts).encode()))
+        out.write(s2.begin() + s2.snappy_chunk(MAGIC + state_entry(state, state.last_ts).encode()))
         shutil.copyfileobj(made, out)
     return found
 

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .....protocol.archive.entries import ArchiveEntry, ArchiveReader
-from .....protocol.archive.frames import Unframer
 from .....protocol.errors import ApiError, api_error
+from .....protocol.s2 import Unframer
 from .staged import ERRORS, StagedStream
 
 if TYPE_CHECKING:

@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from .....protocol import headers
+from .....protocol import headers, s2
 from .....protocol.api.stream import StreamState
-from .....protocol.archive import frames
 from .....protocol.archive.entries import END, MAGIC, encode
 from .....store.errors import StoreError
 from .content import SavedConsumer, consumer_entry, state_entry
@@ -74,7 +73,7 @@ class BackupSender:
         self._timer: Timer | None = None
         self._waiting = self._over = False
         self._named = False  # whether somebody subscribed to exactly this subject
-        self._buffer = bytearray(frames.begin())
+        self._buffer = bytearray(s2.begin())
         saved = [SavedConsumer(c.name, c.config, c.delivery_state.state()) for c in stream.consumers.public()]
         self._source = self._archive(state, saved if consumers else [])
 
@@ -155,8 +154,8 @@ class BackupSender:
             piece = next(self._source, b"")
             if not piece:
                 return False
-            for at in range(0, len(piece), frames.CHUNK):
-                self._buffer += frames.chunk(piece[at : at + frames.CHUNK])
+            for at in range(0, len(piece), s2.CHUNK):
+                self._buffer += s2.snappy_chunk(piece[at : at + s2.CHUNK])
         return True
 
     def _archive(self, state: StreamState, consumers: list[SavedConsumer]) -> Iterator[bytes]:

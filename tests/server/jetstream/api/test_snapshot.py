@@ -9,7 +9,7 @@ from typing import Any
 
 from lib.streams import JetStreamFixture, Spy
 from pyjs.protocol.archive.entries import END, MAGIC, ArchiveEntry
-from pyjs.protocol.archive.frames import begin, chunk
+from pyjs.protocol.s2 import begin, chunk
 from pyjs.server.clock import SECOND
 from pyjs.server.jetstream.account.backup import restore, sender
 

@@ -38,12 +38,6 @@ def crc32c(data: bytes) -> int:
     return crc ^ 0xFFFFFFFF
 
 
-def masked(data: bytes) -> int:
-    """Return the CRC-32C of `data` in the masked form that frames contain."""
-    crc = crc32c(data)
-    return (crc >> 15 | crc << 17 & 0xFFFFFFFF) + 0xA282EAD8 & 0xFFFFFFFF
-
-
 def _parts(data: bytes, crc: int) -> int:
     """Continue `crc` over data whose length is `_PART` times a power of two."""
     count = len(data) // _PART
