@@ -27,7 +27,7 @@ Deliver = Callable[[bytes, int, int, int, tuple[bytes, bytes]], tuple[int, int, 
 _UNTIL_CONNECTED = 1 << 62  # more bytes than can come: what follows CONNECT stays buffered
 _MOST = 512
 NO_LIMIT = 1 << 62  # bytes; a payload that may have any size
-_FIRST_OF_CONNECT = b"Cc"
+_FIRST_OF_CONNECT, _FIRST_OF_INFO = b"Cc", b"Ii"
 
 
 class Parser:
@@ -46,6 +46,7 @@ class Parser:
     __slots__ = (
         "_awaits_connect",
         "_dead",
+        "_takes_info",
         "_violation",
         "buffer",
         "delivered",
@@ -62,7 +63,7 @@ class Parser:
         self.most = _MOST
         self.left = 0
         self.delivered = 0
-        self._awaits_connect = False
+        self._awaits_connect = self._takes_info = False
         self._dead = False
         self._violation: PeerError | None = None
 
@@ -88,9 +89,12 @@ class Parser:
             ops.append((VIOLATION, violation))
         return ops
 
-    def await_connect(self) -> None:
-        """Take CONNECT and nothing else from now on, not even the rest of what is buffered."""
-        self._awaits_connect = True
+    def await_connect(self, *, or_info: bool = False) -> None:
+        """Take CONNECT and nothing else from now on, not even the rest of what is buffered.
+
+        or_info: take INFO too, after which this is called again.
+        """
+        self._awaits_connect, self._takes_info = True, or_info
         self.buffer.need = 0
 
     @property
@@ -105,8 +109,8 @@ class Parser:
         return self.buffer.join(b"") or b""
 
     def _first(self, data: bytes, ops: list[Op]) -> PeerError | None:
-        """Parse one CONNECT, and buffer what follows as it is."""
-        if data[:1] not in _FIRST_OF_CONNECT:
+        """Parse one CONNECT, or an INFO if that may come, and buffer what follows as it is."""
+        if data[:1] not in _FIRST_OF_CONNECT and not (self._takes_info and data[:1] in _FIRST_OF_INFO):
             return violations.NOT_CONNECT
         newline = data.find(b"\n")
         if newline < 0:

@@ -21,7 +21,6 @@ RESTART = (
     "jetstream.meta_compact",
     "jetstream.meta_compact_size",
     "jetstream.meta_compact_sync",
-    "leafnodes.compression",
     "resolver",
 )
 

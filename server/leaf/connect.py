@@ -16,6 +16,7 @@ class LeafConnect:
 
     name: the name of its server.
     remote_account: the account that it is bound to there.
+    compress_mode: the mode of compression that was agreed on.
     """
 
     version: str = ""
@@ -39,6 +40,7 @@ class LeafConnect:
     gateway: str = ""
     lang: str = ""
     protocol: int = 0
+    compress_mode: str = ""
 
     @classmethod
     def parse(cls, raw: bytes) -> LeafConnect:
@@ -79,6 +81,7 @@ class HubInfo:
     jetstream: bool = False
     acc_is_sys: bool = False
     remote_account: str = ""
+    compression: str = ""
     leafnode_urls: list[str] | None = None
     ws_connect_urls: list[str] = field(default_factory=list)
     given: dict[str, Any] = field(default_factory=dict)

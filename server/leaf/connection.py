@@ -277,6 +277,7 @@ class LeafConnection(LeafPeer):
             self.send_line(encode.PONG)
         elif code == PONG:
             self.ping_timer.answered()
+            self.adapt_compression(self.ping_timer.rtt)
         elif code == CONNECT:
             self.handshake.connect(operation[1])
         elif code == INFO:

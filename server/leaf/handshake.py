@@ -17,6 +17,7 @@ from ...protocol.wire import encode
 from ..accounts.auth import AuthResult, ClientCredentials, LoginDetails
 from ..accounts.proxies import NOT_TRUSTED, trusted_proxy
 from ..clock import SECOND
+from ..connection.compression import EFFORTS, NOT_SUPPORTED, OFF, announced
 from ..connection.connect_info import new_nonce
 from ..connection.connection_part import ConnectionPart
 from ..connection.login_part import LoginPart
@@ -79,8 +80,9 @@ class AcceptedHandshake(LoginPart["LeafPeer"]):
         connection = self._connection
         context = connection.context
         self._nonce = new_nonce(context.random_bytes)
-        self.send_info()
-        connection.parser.await_connect()
+        mode = connection.compression_options.mode
+        self.send_info(**announced(mode))
+        connection.parser.await_connect(or_info=mode not in {OFF, NOT_SUPPORTED})
         self._timer = connection.clock.call_later(context.auth_timeout, self._too_late)
 
     def leave(self) -> None:
@@ -127,8 +129,22 @@ class AcceptedHandshake(LoginPart["LeafPeer"]):
         )
 
     def info(self, raw: bytes) -> None:
-        """Ignore INFO: leafs send it only to agree on compression, which is not offered here."""
-        del raw
+        """Serve INFO, which leafs send to agree on compression before they log in."""
+        connection = self._connection
+        if connection.joined:
+            return
+        connection.admit()
+        connection.parser.await_connect()
+        try:
+            info = HubInfo.parse(raw)
+            mode = connection.agree_on_compression(info.compression)
+        except (PeerError, ValueError) as error:
+            connection.fail(str(error), _VIOLATION)
+            return
+        if mode in EFFORTS:
+            connection.compress(mode)
+            self.send_info(**announced(connection.announced_compression))
+            connection.flush()
 
     def connect(self, raw: bytes) -> None:
         """Serve CONNECT: authenticate the leaf. After it has joined, CONNECT is ignored."""
@@ -221,6 +237,7 @@ class AcceptedHandshake(LoginPart["LeafPeer"]):
         connection.remote_account = given.remote_account
         connection.peer_headers = given.headers and not context.options.no_header_support
         connection.peer_protocol = given.protocol
+        connection.compression = connection.compression or given.compress_mode or NOT_SUPPORTED
         connection.isolated = connection.isolated or given.isolate
         connection.is_spoke = given.is_hub
         self._denied = given.deny_pub
@@ -285,7 +302,7 @@ class SolicitedHandshake(ConnectionPart["LeafPeer"]):
         self._advertiser = advertiser
         self._remote = remote
         self._timer: Timer | None = None
-        self._greeted = False
+        self._greeted = self._negotiated = False
 
     def begin(self) -> None:
         """Wait for the hub's INFO."""
@@ -338,7 +355,11 @@ class SolicitedHandshake(ConnectionPart["LeafPeer"]):
             self._advertiser.sync()
 
     def _greet(self, info: HubInfo) -> bool:
-        """Answer the first INFO with CONNECT. Return False if the connection was closed instead."""
+        """Answer the first INFO with CONNECT.
+
+        Return False if the connection was closed instead, or is compressed from now on: the hub then sends
+        its INFO again.
+        """
         connection = self._connection
         context = connection.context
         self.stop()
@@ -349,6 +370,10 @@ class SolicitedHandshake(ConnectionPart["LeafPeer"]):
         if " " in info.cluster:
             connection.fail("cluster name cannot contain spaces", _VIOLATION)
             return False
+        if not self._negotiated:
+            self._negotiated = True
+            if self._compress(info):
+                return False
         account = context.registry.get(self._remote.options.account)
         if account is None:
             context.log.error(f"{connection} - unknown local account {self._remote.options.account!r}")
@@ -369,8 +394,28 @@ class SolicitedHandshake(ConnectionPart["LeafPeer"]):
             connection.close("Credentials unusable")
             return False
         jetstream = account.serves_jetstream
-        connection.send_line(context.documents.connect(self._remote.options, credentials, jetstream))
+        connection.send_line(
+            context.documents.connect(
+                self._remote.options, credentials, connection.compression, jetstream=jetstream
+            )
+        )
         self._timer = connection.clock.call_later(_FINISH, self._unanswered)
+        return True
+
+    def _compress(self, info: HubInfo) -> bool:
+        """Agree with the hub on compression. Return False for none, True also if it was closed for that."""
+        connection = self._connection
+        try:
+            mode = connection.agree_on_compression(info.compression)
+        except ValueError as error:
+            connection.fail(str(error), _VIOLATION)
+            return True
+        if mode not in EFFORTS:
+            return False
+        fields = {"client_id": connection.id, **announced(connection.announced_compression)}
+        connection.send_line(connection.context.documents.info(fields))
+        connection.compress(mode)
+        self.begin()
         return True
 
     def _learn(self, info: HubInfo) -> None:

@@ -66,8 +66,13 @@ class LeafDocuments:
             document["ws_connect_urls"] = self.websocket_urls
         return encode.info(document)
 
-    def connect(self, remote: RemoteOptions, credentials: dict[str, str], jetstream: bool) -> bytes:
-        """Return the CONNECT for a hub. `credentials` has the names of the wire."""
+    def connect(
+        self, remote: RemoteOptions, credentials: dict[str, str], compression: str, *, jetstream: bool
+    ) -> bytes:
+        """Return the CONNECT for a hub. `credentials` has the names of the wire.
+
+        compression: the mode that was agreed on.
+        """
         optional: dict[str, Any] = {
             "version": self.identity.version,
             **credentials,
@@ -80,7 +85,7 @@ class LeafDocuments:
             "jetstream": jetstream,
             "deny_pub": remote.deny_imports,
             "isolate": remote.request_isolation,
-            "compress_mode": "not supported",
+            "compress_mode": compression,
             "remote_account": remote.account,
             "protocol": PROTOCOL,
         }

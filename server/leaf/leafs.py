@@ -7,6 +7,7 @@ account, the later connection remains.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..accounts.users import EXPIRED
@@ -122,13 +123,19 @@ class Leafs(LeafContext):
         New remotes are joined, and removed ones are left. Connections are closed if their account is gone or
         their user may no longer join. All others are told what has changed.
         """
+        compression = self.options.leafnodes.compression
         self.options = self.documents.options = options
         self.authenticator = LeafAuthenticator(options, self.registry, authenticator)
         self._map_default_domains()
         wanted = list(options.leafnodes.remotes)
+        recompressed: list[LeafRemote | None] = [] if compression == options.leafnodes.compression else [None]
         for remote in list(self.remotes):
             if remote.options in wanted and not remote.options.disabled:
                 wanted.remove(remote.options)
+            elif (other := self._differs_in_compression(remote, wanted)) is not None:
+                wanted.remove(other)
+                remote.options = other
+                recompressed.append(remote)
             else:
                 remote.stop("Client Closed")
                 self.remotes.remove(remote)
@@ -140,6 +147,8 @@ class Leafs(LeafContext):
                 connection.close("Missing Account")
             elif not connection.handshake.still_welcome():
                 connection.fail("Authorization Violation", EXPIRED)
+            elif connection.remote in recompressed and not connection.follow_compression():
+                connection.close("Client Closed")
             else:
                 self.map_local_domain(account)
                 connection.advertiser.sync()
@@ -148,6 +157,15 @@ class Leafs(LeafContext):
     def migrates(self, account: str) -> bool:
         """Return whether this server should lead no streams of the account; see `LeafRemote.migrates`."""
         return any(remote.migrates(account) for remote in self.remotes)
+
+    @staticmethod
+    def _differs_in_compression(remote: LeafRemote, wanted: list[RemoteOptions]) -> RemoteOptions | None:
+        """Return the new options of a remote, if only its compression has changed."""
+        present = remote.options
+        for each in wanted:
+            if not each.disabled and replace(each, compression=present.compression) == present:
+                return each
+        return None
 
     def hub_domains(self) -> set[str]:
         """Return the domains of the hubs whose system account is joined now."""

@@ -16,7 +16,10 @@ from ...protocol.quoting import quoted
 from ...protocol.wire.leaf import LeafParser
 from ..accounts.mapping import Mapping as SubjectMapping
 from ..accounts.subscription import ConnectionKind
-from ..connection import Connection, ConnectionContext
+from ..config.options import CompressionOptions
+from ..connection import ConnectionContext
+from ..connection.compression import OFF
+from ..connection.server_connection import ServerConnection
 from ..jetstream.domain import api_mappings
 from ..slices import TurnScheduler
 from .authentication import LeafAuthenticator
@@ -174,7 +177,7 @@ class LeafContext(ConnectionContext):
         return subject
 
 
-class LeafPeer(Connection):
+class LeafPeer(ServerConnection):
     """What is known of the server at the other end, and how to answer it.
 
     remote: the remote that solicited the connection; None if it was accepted.
@@ -220,6 +223,14 @@ class LeafPeer(Connection):
         self.interest_known = False
         self.leaf_permissions = LeafPermissions()
         self.parser = LeafParser(options.max_control_line, options.max_payload)
+
+    @property
+    def compression_options(self) -> CompressionOptions:
+        """See `ServerConnection`. Frames of a WebSocket that are compressed are not compressed twice."""
+        if self.upgrade is not None and self.upgrade.compressed:
+            return CompressionOptions(OFF)
+        leafnodes = self.context.options.leafnodes if self.remote is None else self.remote.options
+        return leafnodes.compression
 
     def join(self, account: Account) -> None:
         """Publish and receive in `account` from now on: the handshake is done."""

@@ -47,11 +47,14 @@ def remote(**options: object) -> RemoteOptions:
 
 
 def test_junk_before_connect_is_an_authorization_violation(env: Callable[..., LeafServer]) -> None:
-    for junk in ("NONSENSE", "PING", "LS- a", "INFO {}", "LMSG a 0\r\n"):
+    for junk in ("NONSENSE", "PING", "LS- a", "LMSG a 0\r\n", "INFO {}\r\nINFO {}"):
         peer = Peer(env())
         peer.read()
         assert peer.says(junk) == ["-ERR 'Authorization Violation'"], junk
         assert peer.closed
+    peer = Peer(env("leafnodes { compression: off }"))
+    peer.read()
+    assert peer.says("INFO {}") == ["-ERR 'Authorization Violation'"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,180 @@
+"""CompressedWire: S2 between a connection to another server and its wire. Knows neither loop nor socket.
+
+Each write is a stream of its own, as nats-server sends it. Promises: what one read brings is decompressed
+chunk by chunk, and no further while the connection reads nothing; large writes are compressed in several
+turns, so that nobody waits for them; a peer that sends no S2, or a wrong checksum, is closed.
+
+Without the compiled part (`native`), chunks are sent uncompressed: compressing in Python takes longer than
+most networks.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final, Protocol
+
+from ...native import COMPILED
+from ...protocol.s2 import CHUNK, LARGEST, FrameError, Unframer, begin, chunk
+
+if TYPE_CHECKING:
+    from ..clock import Clock
+    from .wire import ConnectionTransport
+
+# Before the peer has logged in: bytes of a chunk. A stranger gets no more memory.
+BEFORE_LOGIN: Final = 1 << 16
+_TURN = 3_000_000  # ns of compressing or decompressing, after which others have their turn
+_BEGIN = begin()
+
+
+class CompressedConnection(Protocol):
+    """The connection above."""
+
+    closed_reason: str
+
+    def receive_plain(self, data: bytes) -> None:
+        """Serve what was decompressed."""
+
+    def undecodable(self, reason: str) -> None:
+        """Close, because the peer sends something that is no S2."""
+
+    def count_part(self) -> None:
+        """Count the chunk of which a part has arrived."""
+
+    def writable(self) -> None:
+        """Let those go on who wait until the peer has caught up."""
+
+
+class CompressedWire:
+    """A `ConnectionTransport` that compresses what is written, and decompresses what it is fed.
+
+    effort: how hard to compress, 0 to 3.
+    """
+
+    def __init__(
+        self, inner: ConnectionTransport, connection: CompressedConnection, clock: Clock, effort: int
+    ) -> None:
+        self.inner = inner
+        self.effort = effort
+        self._connection = connection
+        self._clock = clock
+        self._unframer = Unframer(BEFORE_LOGIN)
+        self._paused = self._reading = self._later = self._closing = False
+        self._queue: deque[bytes] = deque()  # to be compressed in later turns
+        self._queued = 0
+
+    def admit(self) -> None:
+        """Take larger chunks from now on: the peer has logged in."""
+        self._unframer.largest = LARGEST
+
+    # --- reading
+
+    @property
+    def part(self) -> int:
+        """Bytes of the chunk of which a part has arrived."""
+        return self._unframer.size
+
+    def feed(self, data: bytes) -> None:
+        """Pass on what the chunks carry that are complete now."""
+        self._unframer.add(data)
+        if not (self._paused or self._reading or self._later):
+            self._read()
+
+    def _read(self) -> None:
+        """Pass on chunks until there are no more, or the connection reads nothing, or the turn is over."""
+        connection, until = self._connection, self._clock.now() + _TURN
+        self._reading = True
+        try:
+            while not (self._paused or connection.closed_reason):
+                data = self._unframer.take()
+                if data is None:
+                    break
+                if data:
+                    connection.receive_plain(data)
+                if self._clock.now() >= until:
+                    self._read_later()
+                    break
+        except FrameError as error:
+            connection.undecodable(str(error))
+        finally:
+            self._reading = False
+        if not connection.closed_reason:
+            connection.count_part()
+
+    def _read_later(self) -> None:
+        if not self._later:
+            self._later = True
+            self.inner.pause_reading()
+            self._clock.soon(self._go_on)
+
+    def _go_on(self) -> None:
+        self._later = False
+        if self._paused or self._connection.closed_reason:
+            return
+        self._read()
+        if not (self._paused or self._later):
+            self.inner.resume_reading()
+
+    def pause_reading(self) -> None:
+        """Read and decompress no more."""
+        self._paused = True
+        self.inner.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Go on with what has arrived, then read on."""
+        self._paused = False
+        if self._later:
+            return
+        if self._reading or self._connection.closed_reason or not self._unframer.ready:
+            self.inner.resume_reading()
+        else:
+            self._read_later()
+
+    # --- writing
+
+    def write(self, data: bytes) -> None:
+        """Compress and send `data`; if it is large, in later turns."""
+        if self._closing:
+            return
+        if not self._queue and len(data) <= CHUNK:
+            self.inner.write(_BEGIN + self._chunk(data))
+            return
+        if not self._queue:
+            self._clock.soon(self._write)
+        self._queue.extend(data[at : at + CHUNK] for at in range(0, len(data), CHUNK))
+        self._queued += len(data)
+
+    def _write(self) -> None:
+        queue, until, chunks = self._queue, self._clock.now() + _TURN, [_BEGIN]
+        while queue and self._clock.now() < until:
+            piece = queue.popleft()
+            self._queued -= len(piece)
+            chunks.append(self._chunk(piece))
+        self.inner.write(b"".join(chunks))
+        if queue:
+            self._clock.soon(self._write)
+        elif self._closing:
+            self.inner.close()
+        elif not self.inner.get_write_buffer_size():
+            self._connection.writable()
+
+    def _chunk(self, data: bytes) -> bytes:
+        return chunk(data, self.effort if COMPILED else 0)
+
+    def get_write_buffer_size(self) -> int:
+        """Return how many bytes the peer has not taken: those that are not compressed yet, and the others."""
+        return self._queued + self.inner.get_write_buffer_size()
+
+    # --- the end
+
+    def close(self) -> None:
+        """Close after what is still to be sent."""
+        if not self._closing:
+            self._closing = True
+            if not self._queue:
+                self.inner.close()
+
+    def abort(self) -> None:
+        """Close now."""
+        self._queue.clear()
+        self._queued = 0
+        self.inner.abort()

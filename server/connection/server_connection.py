@@ -1,0 +1,115 @@
+"""ServerConnection: a connection to another server, with which compression may be agreed on.
+
+Connections that are not compressed do nothing else than any `Connection`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .buffer_budget import SMALL
+from .compressed_wire import CompressedWire
+from .compression import ACCEPT, AUTO, EFFORTS, NOT_SUPPORTED, OFF, by_rtt, negotiate
+from .connection import Connection
+
+if TYPE_CHECKING:
+    from ..config.options import CompressionOptions
+
+
+class ServerConnection(Connection):
+    """A connection to another server.
+
+    compression: the mode in which this end compresses; "" until it is agreed on.
+    """
+
+    compression = ""
+    _compressed: CompressedWire | None = None
+
+    @property
+    def compression_options(self) -> CompressionOptions:
+        """The options of this connection's compression."""
+        raise NotImplementedError
+
+    def agree_on_compression(self, theirs: str) -> str:
+        """Note in which mode this end compresses from now on, and return it; see `negotiate`.
+
+        theirs: the peer's mode in its INFO, "" for none.
+        """
+        self.compression = negotiate(self.compression_options, theirs, self.clock.now() - self.start)
+        return self.compression
+
+    @property
+    def announced_compression(self) -> str:
+        """The mode that the peer is told once it is agreed on."""
+        return AUTO if self.compression_options.mode == AUTO else self.compression
+
+    def compress(self, mode: str) -> None:
+        """Compress all that is sent from now on, and take all that comes for compressed.
+
+        mode: a key of `EFFORTS`.
+        """
+        self.flush()
+        self.compression = mode
+        self.wire = self._compressed = CompressedWire(self.wire, self, self.clock, EFFORTS[mode])
+        if not self.awaits_connect:
+            self._compressed.admit()
+
+    def adapt_compression(self, rtt: int) -> None:
+        """Compress as suits a round trip time (ns) that was measured now, if the options say so."""
+        options = self.compression_options
+        if self._compressed is not None and options.mode == AUTO:
+            self.compression = by_rtt(options, rtt)
+            self._compressed.effort = EFFORTS[self.compression]
+
+    def follow_compression(self) -> bool:
+        """Compress as the options say now, after they have changed.
+
+        Return False if that needs a new connection, because the peer has to agree.
+        """
+        mode = self.compression_options.mode
+        if self.compression in {NOT_SUPPORTED, mode}:
+            return True
+        if self._compressed is None or mode in {OFF, ACCEPT, NOT_SUPPORTED}:
+            return False
+        if mode == AUTO:
+            self.adapt_compression(self.ping_timer.rtt)
+        else:
+            self.compression = mode
+            self._compressed.effort = EFFORTS[mode]
+        return True
+
+    # --- reading
+
+    def receive(self, data: bytes) -> None:
+        """See `Connection.receive`."""
+        if self._compressed is None:
+            super().receive(data)
+        elif not self.closed_reason:
+            self._compressed.feed(data)
+
+    def receive_plain(self, data: bytes) -> None:
+        """See `CompressedConnection.receive_plain`."""
+        super().receive(data)
+
+    def undecodable(self, reason: str) -> None:
+        """See `CompressedConnection.undecodable`."""
+        self.context.log.error(f"{self} - read error: {reason}")
+        self.close("Read Error")
+
+    def admit(self) -> None:
+        """See `Connection.admit`."""
+        if self._compressed is not None:
+            self._compressed.admit()
+        super().admit()
+
+    def count_part(self) -> None:
+        """See `CompressedConnection.count_part`."""
+        compressed = self._compressed
+        if self._in_part or (compressed is not None and compressed.part > SMALL):
+            self._count_part(next_message=False)
+
+    def _part(self) -> tuple[int, int]:
+        """See `Connection._part`. The chunk that has arrived in part counts too."""
+        size, need = super()._part()
+        part = 0 if self._compressed is None else self._compressed.part
+        return (size + part, max(need, size + part + SMALL)) if part > SMALL else (size, need)
