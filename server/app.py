@@ -257,7 +257,7 @@ class Server:
                 self.routes.documents.leaf_urls = self.leafs.own_urls()
                 self.routes.set_leaf_urls = self.leafs.set_other_urls
             if self.operator is not None:
-                self.operator.accounts.observers.append(self.routes.account_made)
+                self.operator.accounts.observers.append(self.routes.pools.account_made)
             await self.routes.start()
         cluster = self.jetstream.cluster if self.jetstream is not None else None
         if cluster is None:

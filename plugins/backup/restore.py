@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from ...cli.connection import NatsConnection
 from ...cli.errors import CliError, RemoteError, warn
 from ...cli.proposal import in_hint
-from ...protocol.api.stream import StreamConfig
 from ...protocol import s2
+from ...protocol.api.stream import StreamConfig
 from ...protocol.archive.entries import END, MAGIC, STATE, ArchiveEntry
 from .archive import pieces
 from .folder import TAR_FILE, BackupFolder

@@ -83,14 +83,19 @@ def leaf_unsub(subject: bytes, queue: bytes = b"") -> bytes:
 
 
 def route_sub(account: bytes, subject: bytes, queue: bytes, weight: int, origin: bytes) -> bytes:
-    """Return RS+, or LS+ for the interest of a leaf that belongs to the cluster `origin`."""
+    """Return RS+, or LS+ for the interest of a leaf that belongs to the cluster `origin`.
+
+    account: b"" on the route of a pinned account.
+    """
     lead = b"LS+ %b" % origin if origin else b"RS+"
-    if queue:
-        return b"%b %b %b %b %d\r\n" % (lead, account, subject, queue, weight)
-    return b"%b %b %b\r\n" % (lead, account, subject)
+    fields = (lead, account, subject) if account else (lead, subject)
+    end = b" %b %d\r\n" % (queue, weight) if queue else b"\r\n"
+    return b" ".join(fields) + end
 
 
 def route_unsub(account: bytes, subject: bytes, queue: bytes, lead: bytes = b"RS-") -> bytes:
-    """Return RS-. Interest sent with LS+ ends with the lead `LS- origin`, or `LS-` for an older peer."""
-    fields = (lead, account, subject, queue) if queue else (lead, account, subject)
-    return b" ".join(fields) + b"\r\n"
+    """Return RS-. Interest sent with LS+ ends with the lead `LS- origin`, or `LS-` for an older peer.
+
+    account: b"" on the route of a pinned account.
+    """
+    return b" ".join(field for field in (lead, account, subject, queue) if field) + b"\r\n"

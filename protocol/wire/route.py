@@ -17,27 +17,38 @@ class RouteParser(LeafParser):
 
     origins: whether LS- names its origin, as LS+ does. An older peer's LS- does not; `lnocu` in the peer's
         INFO tells.
+    pinned: the account that the route is for, whose frames do not name it; b"" for all accounts.
     """
 
-    __slots__ = ("_account", "origins")
+    __slots__ = ("_account", "origins", "pinned")
     spaced = (b"RMSG", b"HMSG", b"RS+", b"RS-", b"LMSG", b"LS+", b"LS-", b"A+", b"A-", b"-ERR")
     shapes: ClassVar[dict[bytes, tuple[int, int]]] = {b"RMSG": (1, 1), b"HMSG": (1, 2), b"LMSG": (2, 2)}
 
     def __init__(self, max_control_line: int = 4096, max_payload: int = 1048576) -> None:
         super().__init__(max_control_line, max_payload)
         self.origins = False
+        self.pinned = b""
         self._account: bytes | None = None  # of the last message, whose next ones are parsed together
         self._verbs = (b"", b"")
 
     def _emit(self, lead: list[bytes], message: Message, ops: list[Op]) -> None:
         if len(lead) == 1 and lead[0] != self._account:
             self._account = lead[0]
-            self._verbs = (b"RMSG %b " % lead[0], b"HMSG %b " % lead[0])
+            name = b"" if self.pinned else lead[0] + b" "
+            self._verbs = (b"RMSG " + name, b"HMSG " + name)
             ops.append((ACCOUNT, lead[0]))
         if len(lead) > 1 or message[2]:
             ops.append((LMSG, *message, *lead))
             return
         super()._emit(lead, message, ops)
+
+    def _message(
+        self, data: bytes, pos: int, newline: int, verb: bytes, arguments: bytes, ops: list[Op]
+    ) -> int:
+        if self.pinned:
+            origin, *rest = arguments.split(None, 1) if verb == b"LMSG" else (b"", arguments)
+            arguments = b" ".join((origin, self.pinned, *rest))
+        return super()._message(data, pos, newline, verb, arguments, ops)
 
     def _own(self, data: bytes, pos: int, newline: int, verb: bytes, arguments: bytes, ops: list[Op]) -> int:
         if verb in self.shapes:
@@ -48,6 +59,8 @@ class RouteParser(LeafParser):
         origin = b""
         if parts and (verb == b"LS+" or (verb == b"LS-" and self.origins)):
             origin, *parts = parts
+        if self.pinned:
+            parts = [self.pinned, *parts]
         if verb.endswith(b"+") and len(parts) in {2, 4}:
             queue, weight = (parts[2], max(read_size(parts[3]), 1)) if len(parts) == 4 else (b"", 1)
             ops.append((LSUB, parts[1], queue, weight, origin, parts[0]))

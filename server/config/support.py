@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from ...protocol.lazy_dataclass import declared
 from .options import Options
-from .options.leafnodes import CompressionOptions
 from .tree import ConfigProblem, SourcePosition
 
 
@@ -43,9 +42,7 @@ _NO_OCSP = (
 _ROUTE_NAMES = "certificates of routes are verified, but their names are not compared yet"
 _NO_STAPLES = "Python's ssl cannot send OCSP answers in a handshake, so none are stapled"
 _NO_CHECK = ({"enabled": False}, {"enabled": True, "verify": False})
-_NO_COMPRESSION = "connections to other servers are not compressed yet"
 _LEAF_SCHEMES = ("nats-leaf", "leaf", "nats", "tls", "ws", "wss")
-_UNCOMPRESSED = tuple(CompressionOptions(mode) for mode in ("off", "accept", "not supported"))
 
 UNSUPPORTED: tuple[UnsupportedOption, ...] = (
     UnsupportedOption("jetstream.tpm", "refuse", _NO_TPM),
@@ -59,13 +56,6 @@ UNSUPPORTED: tuple[UnsupportedOption, ...] = (
     UnsupportedOption("cluster.tls.ocsp_peer", "refuse", _NO_OCSP, _NO_CHECK),
     UnsupportedOption("ocsp", "warn", _NO_STAPLES, ({"enabled": False}, {"enabled": True, "mode": "never"})),
     UnsupportedOption("ocsp_cache", "warn", "OCSP is not served", ({"enabled": False},)),
-    UnsupportedOption("cluster.accounts", "warn", "all accounts share one connection between two servers"),
-    UnsupportedOption(
-        "cluster.pool_size", "warn", "all accounts share one connection between two servers", (-1, 1)
-    ),
-    UnsupportedOption("cluster.compression", "warn", _NO_COMPRESSION, _UNCOMPRESSED),
-    UnsupportedOption("leafnodes.compression", "warn", _NO_COMPRESSION, _UNCOMPRESSED),
-    UnsupportedOption("leafnodes.remotes.*.compression", "warn", _NO_COMPRESSION, _UNCOMPRESSED),
     UnsupportedOption("gateway", "warn", "gateways are not served yet"),
     UnsupportedOption("prof_port", "warn", "there is no Go profiler here"),
     UnsupportedOption("prof_block_rate", "warn", "there is no Go profiler here"),

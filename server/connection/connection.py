@@ -265,14 +265,10 @@ class Connection(Outbound, MessageEndpoint):
 
     def _count_part(self, *, next_message: bool) -> None:
         """Report to the buffer budget how much of an unfinished message has arrived."""
-        size, need = self._part()
-        self._in_part = need > SMALL
-        self._buffer_budget.incoming(self, size, need, next_message=next_message)
-
-    def _part(self) -> tuple[int, int]:
-        """Return how many bytes of an unfinished message have arrived, and how many it has (0: not known)."""
         buffer = self.parser.buffer
-        return buffer.size, buffer.size if self.parser.awaits_connect else buffer.need
+        need = buffer.size if self.parser.awaits_connect else buffer.need
+        self._in_part = need > SMALL
+        self._buffer_budget.incoming(self, buffer.size, need, next_message=next_message)
 
     def admit(self) -> None:
         """Accept the peer after its CONNECT: what it sent after that is served next."""

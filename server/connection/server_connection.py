@@ -108,8 +108,14 @@ class ServerConnection(Connection):
         if self._in_part or (compressed is not None and compressed.part > SMALL):
             self._count_part(next_message=False)
 
-    def _part(self) -> tuple[int, int]:
-        """See `Connection._part`. The chunk that has arrived in part counts too."""
-        size, need = super()._part()
+    def _count_part(self, *, next_message: bool) -> None:
+        """See `Connection._count_part`. The chunk that has arrived in part counts too."""
         part = 0 if self._compressed is None else self._compressed.part
-        return (size + part, max(need, size + part + SMALL)) if part > SMALL else (size, need)
+        if part <= SMALL:
+            super()._count_part(next_message=next_message)
+            return
+        buffer = self.parser.buffer
+        size = buffer.size + part
+        self._in_part = True
+        need = max(buffer.need, size + SMALL)
+        self._buffer_budget.incoming(self, size, need, next_message=next_message)

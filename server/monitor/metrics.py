@@ -128,7 +128,7 @@ def _connections(found: Metrics, server: Monitored, own: Labels) -> Steps[None]:
 def _links(found: Metrics, server: Monitored, own: Labels) -> Steps[None]:
     routes = yield from routez(server)
     found.add("gnatsd_routez_num_routes", routes["num_routes"], own)
-    peers = list(server.routes.peers.values()) if server.routes is not None else []
+    peers = server.routes.pools.connections if server.routes is not None else []
     for row in routes["routes"]:
         labels = {**own, "rid": row["rid"]}
         names = ("remote_id", "remote_name", "account", "ip", "compression")

@@ -65,6 +65,8 @@ def _link(link: LeafConnection, *, subs: bool) -> Steps[dict[str, Any]]:
     document["subscriptions"] = len(subscriptions)
     if subs and subscriptions:
         document["subscriptions_list"] = yield from map_in_steps(subscriptions, _subject)
+    if link.compression:
+        document["compression"] = link.compression
     return document
 
 
@@ -78,7 +80,7 @@ class RoutezRequest:
 
 
 def routez(server: Monitored, request: RoutezRequest | None = None) -> Steps[dict[str, Any]]:
-    """Return the routes, in the order in which they joined, one for each other server of the cluster."""
+    """Return the routes, server by server: those of the pool, then those of pinned accounts."""
     request = request or RoutezRequest()
     begin = head(server)
     document = {"server_id": begin["server_id"], "server_name": server.identity.name, "now": begin["now"]}
@@ -87,7 +89,7 @@ def routez(server: Monitored, request: RoutezRequest | None = None) -> Steps[dic
         # Import is what may be published to peers, export is what they may subscribe to.
         sides = (("import", cluster.permissions.publish), ("export", cluster.permissions.subscribe))
         document |= {name: _lists(side) for name, side in sides if side is not None}
-    links = list(server.routes.peers.values()) if server.routes is not None else []
+    links = server.routes.pools.connections if server.routes is not None else []
     now = server.clock.now()
     shown = []
     for link in links:
@@ -130,7 +132,9 @@ def _route(link: RouteConnection, request: RoutezRequest, now: int) -> Steps[dic
         document["subscriptions_list_detail"] = found
     elif subscriptions and (request.subscriptions or request.subs in ("1", "true")):
         document["subscriptions_list"] = yield from map_in_steps(subscriptions, _subject)
-    return document | {"compression": "off"}
+    if link.pinned:
+        document["account"] = link.pinned
+    return document | {"compression": link.compression}
 
 
 def _lists(side: SubjectPermission) -> dict[str, list[str]]:

@@ -213,13 +213,13 @@ def _totals(server: Monitored) -> dict[str, Any]:
     clients, accounts = server.clients, server.registry.accounts.values()
     totals = clients.totals()
     routes = server.routes
-    links = list(routes.peers.values()) if routes is not None else []
+    links = routes.pools.connections if routes is not None else []
     leafs = {id(leaf): leaf for account in accounts for leaf in account.leafs}.values()
     found: dict[str, Any] = {
         "connections": len(clients.connections),
         "total_connections": clients.statistics.total,
         "routes": len(links),
-        "remotes": len(links),
+        "remotes": len(routes.peers) if routes is not None else 0,
         "leafnodes": len(leafs),
     }
     for name in ("in_msgs", "in_bytes", "out_msgs", "out_bytes"):

@@ -26,17 +26,20 @@ class AccountRoute(MessageEndpoint):
     """One account over one route.
 
     remote_cluster: the cluster of the leaf that the current message came from.
+    advertises: whether the peer is told of the interest here. Its own interest is taken on any connection.
     """
 
     kind = ConnectionKind.ROUTER
     fast = True
 
     __slots__ = (
+        "_named",
         "_subscriptions",
         "_taking",
         "_turns",
         "account",
         "advertiser",
+        "advertises",
         "connection",
         "name",
         "outbound",
@@ -52,7 +55,9 @@ class AccountRoute(MessageEndpoint):
         self._subscriptions: dict[tuple[bytes, bytes, bytes], Subscription] = {}
         self._taking: Slices | None = None
         self._turns = connection.context.turns
-        self.advertiser = RouteAdvertiser(connection, name, self._turns)
+        self._named = b"" if connection.parser.pinned else name  # in frames
+        self.advertiser = RouteAdvertiser(connection, self._named, self._turns)
+        self.advertises = False
 
     def __repr__(self) -> str:
         return repr(self.connection)
@@ -91,14 +96,21 @@ class AccountRoute(MessageEndpoint):
         if subscription is not None and subscription.account is not None:
             subscription.account.remove_subscription(subscription)
 
+    def forget_interest(self) -> None:
+        """Drop the peer's interest, which it tells again on another connection."""
+        gone, self._subscriptions = self._subscriptions, {}
+        for subscription in gone.values():
+            if subscription.account is not None:
+                subscription.account.remove_subscription(subscription)
+
     def subscriptions(self) -> list[Subscription]:
         """Return the permitted interest of the peer, in the order in which it came."""
         return [each for each in self._subscriptions.values() if self.connection.may_take(each.subject)]
 
     @property
     def unused(self) -> bool:
-        """Whether there is nothing to keep: neither the account here, nor interest of the peer in it."""
-        return self.account is None and not self._subscriptions
+        """Whether there is nothing to keep: neither the account's interest, nor the peer's in it."""
+        return not (self.advertises or self._subscriptions)
 
     # --- start and end
 
@@ -109,14 +121,24 @@ class AccountRoute(MessageEndpoint):
         self.unbind()
         self.account = account
         self.permit()
-        self.advertiser.start(account)
+        self.review()
+
+    def review(self) -> None:
+        """Begin or end to tell the peer of the account's interest, because it uses another connection now."""
+        account = self.account
+        wanted = account is not None and self.connection.serves(self.name)
+        if account is not None and wanted and not self.advertises:
+            self.advertiser.start(account)
+        elif self.advertises and not wanted:
+            self.advertiser.withdraw()
+        self.advertises = wanted
 
     def unbind(self) -> None:
         """Stop, because the account is gone. The peer's interest is kept for another account of that name."""
         if self.account is not None:
             self.account = None
             self.permit()
-            self.advertiser.withdraw()
+            self.review()
 
     def leave(self) -> LeavingConnection:
         """Stop, because the route is gone. Return what has to be removed."""
@@ -158,7 +180,7 @@ class AccountRoute(MessageEndpoint):
 
     def prefixes(self, subject: bytes) -> tuple[bytes, bytes]:
         """See MessageEndpoint."""
-        rest = b"%b %b " % (self.name, subject)
+        rest = b"%b %b " % (self._named, subject) if self._named else b"%b " % subject
         return b"RMSG " + rest, b"HMSG " + rest
 
     def deliver_to_server(self, msg: RoutedMessage, queues: tuple[bytes, ...]) -> bool:
@@ -170,7 +192,7 @@ class AccountRoute(MessageEndpoint):
         source = msg.source
         if source.kind == ConnectionKind.LEAF and connection.peer_lnoc:
             origin = source.remote_cluster.encode("utf-8", "surrogateescape")
-        prefix, tail, size = route_frame(self.name, msg, queues, origin, connection.headers)
+        prefix, tail, size = route_frame(self._named, msg, queues, origin, connection.headers)
         connection.send_message(prefix, tail, size)
         return True
 

@@ -40,7 +40,15 @@ class RouteConnect:
 
 @dataclass(slots=True)
 class RouteInfo:
-    """The INFO of a peer, or of a third server that a peer announces. `given` is the whole document."""
+    """The INFO of a peer, or of a third server that a peer announces.
+
+    compression: the mode that it has, "" for none.
+    route_pool_size: how many connections its pool has; 0 for no pool.
+    route_pool_idx: the place of this connection in the pool.
+    route_account: the pinned account that the connection is for, "" for none.
+    route_acc_add_reqid: the request to pin that account from now on; an INFO without account answers it.
+    given: the whole document.
+    """
 
     server_id: str = ""
     server_name: str = ""
@@ -63,6 +71,11 @@ class RouteInfo:
     connect_urls: list[str] = field(default_factory=list)
     ws_connect_urls: list[str] = field(default_factory=list)
     leafnode_urls: list[str] = field(default_factory=list)
+    compression: str = ""
+    route_pool_size: int = 0
+    route_pool_idx: int = 0
+    route_account: str = ""
+    route_acc_add_reqid: str = ""
     given: dict[str, Any] = field(default_factory=dict)
 
     @classmethod

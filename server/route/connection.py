@@ -11,7 +11,6 @@ after the connection was closed.
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
@@ -41,11 +40,12 @@ from ..accounts.routing import route
 from ..accounts.subscription import ConnectionKind, RoutedMessage
 from ..accounts.traced_message import TracedMessage
 from ..clock import SECOND
+from ..connection.compression import EFFORTS, announced
 from ..connection.ping_timer import PingTimer
 from ..leaf.frames import split_delivery
 from .account_route import AccountRoute
 from .connect_info import RouteConnect, RouteInfo
-from .peer import RouteContext, RoutePeer
+from .peer import REFUSED, RouteContext, RoutePeer
 
 if TYPE_CHECKING:
     from ..accounts import Account, AccountRegistry
@@ -59,9 +59,13 @@ if TYPE_CHECKING:
 
 _FIRST_PING = SECOND
 _ROUTER = ConnectionKind.ROUTER.value
-_REFUSED = "Authentication Failure"
 _GREET_AFTER = SECOND // 4
-_DEDICATED = "Not possible to have a dedicated route for account"  # -ERR on other connections of a pool
+# -ERR to a connection for a pinned account.
+_DECLINED = (
+    "Not possible to have a dedicated route for account",
+    "No route for account",
+    "Unable to lookup account",
+)
 
 
 class RouteObserver(Protocol):
@@ -86,10 +90,28 @@ class RouteObserver(Protocol):
         """Take note that the route is closed."""
 
 
+class RouteUse(Protocol):
+    """Decides which accounts use which routes."""
+
+    def serves(self, connection: RouteConnection, account: str) -> bool:
+        """Return whether an account uses this connection."""
+
+    def answered(self, connection: RouteConnection) -> None:
+        """Take note that the peer has answered for the first time since the route is joined."""
+
+    def pins(self, connection: RouteConnection, info: RouteInfo) -> None:
+        """Take note that the peer pins another account from now on."""
+
+    def declined(self, connection: RouteConnection, account: str) -> None:
+        """Take note that the peer wants no connection for a pinned account."""
+
+
 class RouteConnection(RoutePeer):
     """A route. It greets, then is joined, and then is closed.
 
     remote: the remote of this server that dialled it; None if the peer dialled.
+    pinned: the account that the route is for, "" if it is one of the pool.
+    place: its place in the pool.
     opened: when the connection came about, ns.
     joined: whether both ends know each other, so that interest and messages are served.
     joined_at: when that was, ns.
@@ -100,21 +122,26 @@ class RouteConnection(RoutePeer):
         self,
         context: RouteContext,
         observer: RouteObserver,
+        use: RouteUse,
         wire: ConnectionTransport,
         peer: tuple[str, int],
         remote: RouteRemote | None,
     ) -> None:
         super().__init__(context, wire, peer)
         self.remote = remote
+        self.pinned = "" if remote is None else remote.account
+        self.place = 0
         self.opened = self.joined_at = self.clock.now()
         self.joined = False
         self.account_routes: dict[bytes, AccountRoute] = {}
         self.ping_timer = PingTimer(self, context, _FIRST_PING)
         self._account_route: AccountRoute | None = None  # the account that the next messages belong to
         self._observer = observer
+        self._use = use
+        self._most, self.parser.most = self.parser.most, 1  # what follows an INFO depends on it
         self._timer: Timer | None = None
         self._greeting: Timer | None = None
-        self._greeted = False
+        self._greeted = self._negotiated = self._answered = False
         if COMPILED:
             self.parser.deliver = self._deliver
 
@@ -127,7 +154,6 @@ class RouteConnection(RoutePeer):
         if self.remote is not None:
             target = self.remote.target
             self.send_line(context.documents.connect(target.user, target.password))
-            self._greet()
         else:
             self.parser.await_connect()
             self._greeting = self.clock.call_later(_GREET_AFTER, self._greet)
@@ -141,17 +167,24 @@ class RouteConnection(RoutePeer):
         super().slow_consumer(reason)
 
     def _greet(self) -> None:
-        """Send INFO, once."""
+        """Send INFO to the server that dialled, once."""
         if not self._greeted:
             self._greeted = True
-            self._stop_greeting()
-            self.send_line(self.context.documents.info())
-            self.flush()
+            self._send_info(self.compression_options.mode)
+
+    def _send_info(self, compression: str) -> None:
+        fields = {"route_account": self.pinned, "route_pool_idx": self.place, **announced(compression)}
+        self.send_line(self.context.documents.info(**fields))
+        self.flush()
 
     def join(self) -> None:
         """Share every account with the peer, which is known and may join."""
         self.joined, self.joined_at = True, self.clock.now()
-        self._stop_timer()
+        self._stop_timers()
+        self.parser.most = self._most
+        if self.remote is not None:
+            self._send_info(self.announced_compression)
+            self.send_line(encode.PING)
         self.ping_timer.start()
         self.pause_during(self._sharing(self.context.registry))
 
@@ -159,7 +192,8 @@ class RouteConnection(RoutePeer):
         for account in list(registry.accounts.values()):
             if self.closed_reason:
                 return
-            if registry.get(account.name) is account:  # it has not ended meanwhile
+            # It may have ended meanwhile.
+            if registry.get(account.name) is account and self._use.serves(self, account.name):
                 self.share(account.name.encode()).bind(account)
             yield
 
@@ -179,6 +213,10 @@ class RouteConnection(RoutePeer):
 
     def stall(self, stalled: list[OutboundQueue]) -> None:
         """Do nothing: one slow client here must not delay what everyone else gets from the peer."""
+
+    def serves(self, account: bytes) -> bool:
+        """See `RoutePeer.serves`."""
+        return self.joined and self._use.serves(self, account.decode("utf-8", "surrogateescape"))
 
     def share(self, name: bytes) -> AccountRoute:
         """Return the part of the route that belongs to the account `name`, which may not exist here yet."""
@@ -206,8 +244,7 @@ class RouteConnection(RoutePeer):
 
     def _release(self, reason: str) -> None:
         self.parser.deliver = None
-        self._stop_timer()
-        self._stop_greeting()
+        self._stop_timers()
         routes, self.account_routes = self.account_routes, {}
         self._account_route = None
         leave(self.clock, [route.leave() for route in routes.values()])
@@ -352,17 +389,28 @@ class RouteConnection(RoutePeer):
             self._broken(operation[1])
         elif code == ERR:
             text = operation[1].decode("utf-8", "replace").strip("'")
+            declined = text.startswith(_DECLINED)
             log = self.context.log
-            (log.debug if text.startswith(_DEDICATED) else log.error)(f"{self} - Route Error '{text}'")
+            (log.debug if declined else log.error)(f"{self} - Route Error '{text}'")
+            if declined and self.remote is not None and self.pinned:
+                self._use.declined(self, self.pinned)
             self.close("Protocol Violation")
         elif code == INFO:
             self._info(operation[1])
         elif code == PING:
             self.send_line(encode.PONG)
         elif code == PONG:
-            self.ping_timer.answered()
+            self._pong()
         elif code in (PUB, HPUB, LMSG, LSUB, LUNSUB):
-            self.fail("Authorization Violation", _REFUSED)
+            self.fail("Authorization Violation", REFUSED)
+
+    def _pong(self) -> None:
+        self.ping_timer.answered()
+        if self.ping_timer.rtt:
+            self.adapt_compression(self.ping_timer.rtt)
+        if self.joined and not self._answered:
+            self._answered = True
+            self._use.answered(self)
 
     def _connect(self, raw: bytes) -> None:
         """Serve CONNECT: refuse a peer that may not join."""
@@ -372,13 +420,9 @@ class RouteConnection(RoutePeer):
             self.context.log.warning(f"{self} - {peer_error.reason}")
             self.close("Protocol Violation")
             return
-        if given.lang:
-            self.fail("attempted to connect to route port", "Incorrect Port")
-        elif given.gateway:
-            text = f'Rejecting connection from gateway "{given.gateway}" on the Route port'
-            self.fail(text, "Wrong Gateway")
-        elif not self._authorized(given):
-            self.fail("Authorization Violation", _REFUSED)
+        refusal = self.context.refusal(given)
+        if refusal is not None:
+            self.fail(*refusal)
         elif not self._observer.agrees(given.cluster, dynamic=given.cluster_dynamic):
             text = (
                 f'Rejecting connection, cluster name "{given.cluster}" does not match "{self.context.name}"'
@@ -389,13 +433,6 @@ class RouteConnection(RoutePeer):
             self.peer_lnoc, self.peer_lnocu = given.lnoc, given.lnocu
             self.admit()
 
-    def _authorized(self, given: RouteConnect) -> bool:
-        wanted = self.context.cluster.authorization
-        if wanted is None or not wanted.user:
-            return True
-        same_user = hmac.compare_digest(given.user.encode(), wanted.user.encode())
-        return hmac.compare_digest(given.password.encode(), wanted.password.encode()) and same_user
-
     def _info(self, raw: bytes) -> None:
         """Serve INFO: of the peer itself, or of a server that it knows."""
         try:
@@ -405,31 +442,55 @@ class RouteConnection(RoutePeer):
             self.close("Protocol Violation")
             return
         if self.info is not None:
-            if info.server_id == self.info.server_id:
+            if info.route_acc_add_reqid:
+                self._use.pins(self, info)
+            elif info.server_id == self.info.server_id:
                 before, self.info = self.info, info
                 self._observer.renewed(self, before)
             else:
                 self._observer.learnt(info)
             return
+        if not self._negotiated and self._compress(info):
+            return
         self.info = info
+        if self.remote is None:
+            self.pinned = info.route_account
+        self.parser.pinned = self.pinned.encode("utf-8", "surrogateescape")
         self.headers = info.headers and not self.context.options.no_header_support
         self.peer_lnoc = self.peer_lnoc or info.lnoc
         self.peer_lnocu = self.parser.origins = self.peer_lnocu or info.lnocu
         self._observer.introduced(self, info)
 
+    def _compress(self, info: RouteInfo) -> bool:
+        """Agree with the peer on compression. Return False if there is none, and True if it closed for that.
+
+        If there is, both send INFO again: the end that dialled before all is compressed, the other one after.
+        """
+        self._negotiated = True
+        try:
+            mode = self.agree_on_compression(info.compression)
+        except ValueError as error:
+            self.fail(str(error), "Protocol Violation")
+            return True
+        if mode not in EFFORTS:
+            return False
+        if self.remote is not None:
+            self._send_info(self.announced_compression)
+            self.compress(mode)
+        else:
+            self.compress(mode)
+            self._send_info(self.announced_compression)
+        return True
+
     def _too_late(self) -> None:
         self._timer = None
         self.fail("Authentication Timeout", "Authentication Timeout")
 
-    def _stop_greeting(self) -> None:
-        if self._greeting is not None:
-            self._greeting.cancel()
-            self._greeting = None
-
-    def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+    def _stop_timers(self) -> None:
+        for timer in (self._timer, self._greeting):
+            if timer is not None:
+                timer.cancel()
+        self._timer = self._greeting = None
 
 
 def _may_trace_to(destination: str) -> bool:

@@ -18,6 +18,7 @@ def route_frame(
 ) -> tuple[bytes, bytes, int]:
     """Return (prefix, tail, size) of the frame for one peer.
 
+    account: its name, b"" on the route of a pinned account.
     queues: the queue groups that the peer must serve.
     origin: the cluster of the leaf that the message came from.
     headers: whether the peer accepts headers.
@@ -29,10 +30,11 @@ def route_frame(
         size -= header_size
         header_size = 0
     carried = bool(msg.shown and reply)
+    name = account + b" " if account else b""
     if origin:
-        lead = b"LMSG %b %b %b " % (origin, account, msg.subject)
+        lead = b"LMSG %b %b%b " % (origin, name, msg.subject)
     else:
-        lead = b"%b %b %b " % (b"HMSG" if header_size else b"RMSG", account, msg.subject)
+        lead = b"%b %b%b " % (b"HMSG" if header_size else b"RMSG", name, msg.subject)
     if not queues and not carried and (header_size or not origin):
         return lead, tail, size
     rest = tail[len(reply) + 1 :] if reply else tail

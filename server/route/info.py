@@ -40,8 +40,8 @@ class RouteDocuments:
         assert self.options.cluster is not None
         return self.options.cluster
 
-    def info(self) -> bytes:
-        """Return the INFO for a peer."""
+    def info(self, **more: object) -> bytes:
+        """Return the INFO for a peer. `more` are fields of one connection; empty ones are left out."""
         cluster = self.cluster
         document = connect_info.of_server(
             self.identity, PROTOCOL, cluster.host, self.port, headers=not self.options.no_header_support
@@ -62,7 +62,9 @@ class RouteDocuments:
             "lnoc": True,
             "lnocu": True,
             "leafnode_urls": self.leaf_urls,
+            "route_pool_size": max(0, cluster.pool_size or 3),
             **_permissions(cluster.permissions),
+            **more,
         }
         document.update((key, value) for key, value in optional.items() if value)
         return encode.info(document)

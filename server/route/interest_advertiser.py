@@ -18,7 +18,10 @@ Key = tuple[str, str, str]  # subject, queue, cluster of the leaf that it comes 
 
 
 class RouteAdvertiser(Advertiser[Key]):
-    """The interest of the account `name` that was advertised to the peer of one route."""
+    """The interest of one account that was advertised to the peer of one route.
+
+    name: the account's; b"" if frames do not name it.
+    """
 
     def __init__(self, connection: RoutePeer, name: bytes, turns: TurnScheduler) -> None:
         super().__init__(turns)

@@ -6,6 +6,7 @@ Neither knows the parts, or the addresses that this server dials: `RouteConnecti
 
 from __future__ import annotations
 
+import hmac
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,17 +16,20 @@ from ...protocol.wire.route import RouteParser
 from ..accounts.permissions import Permissions
 from ..accounts.subscription import ConnectionKind
 from ..clock import SECOND
-from ..connection import Connection, ConnectionContext
+from ..connection import ConnectionContext
+from ..connection.server_connection import ServerConnection
 from ..slices import Slices, Steps, TurnScheduler, paced
 from .info import RouteDocuments
 
 if TYPE_CHECKING:
     from ..client.peer import ClientContext
-    from ..config.options import ClusterOptions, Options
+    from ..config.options import ClusterOptions, CompressionOptions, Options
     from ..connection import ConnectionTransport
-    from .connect_info import RouteInfo
+    from .connect_info import RouteConnect, RouteInfo
 
+REFUSED = "Authentication Failure"
 _SLOWEST_PING = 30 * SECOND
+_POOL_SIZE = 3  # if the option is 0
 _MOST_PAYLOAD = 64 << 20
 
 
@@ -66,12 +70,45 @@ class RouteContext(ConnectionContext):
         return self.cluster.name
 
     @property
+    def pooled(self) -> bool:
+        """Whether this server has a pool of connections to each peer."""
+        return self.cluster.pool_size >= 0
+
+    @property
+    def pool_size(self) -> int:
+        """How many connections this server has to each peer, besides those of pinned accounts."""
+        return max(1, self.cluster.pool_size or _POOL_SIZE)
+
+    @property
+    def pinned(self) -> list[str]:
+        """The accounts that get connections of their own. The system account is always among them."""
+        if not self.pooled:
+            return []
+        system = self.registry.system
+        return list(dict.fromkeys([*self.cluster.accounts, *([system.name] if system is not None else [])]))
+
+    @property
     def auth_timeout(self) -> int:
         """How long a peer may take to introduce itself, in ns."""
         given = self.cluster.authorization
         if given is not None and given.timeout is not None:
             return given.timeout
         return self.options.auth_timeout
+
+    def refusal(self, given: RouteConnect) -> tuple[str, str] | None:
+        """Return why a peer that sends this CONNECT may not join, as text and reason; None if it may."""
+        if given.lang:
+            return "attempted to connect to route port", "Incorrect Port"
+        if given.gateway:
+            text = f'Rejecting connection from gateway "{given.gateway}" on the Route port'
+            return text, "Wrong Gateway"
+        wanted = self.cluster.authorization
+        if wanted is None or not wanted.user:
+            return None
+        same_user = hmac.compare_digest(given.user.encode(), wanted.user.encode())
+        if hmac.compare_digest(given.password.encode(), wanted.password.encode()) and same_user:
+            return None
+        return "Authorization Violation", REFUSED
 
     def imports(self, subject: str) -> bool:
         """Return whether this server may receive `subject` from its peers."""
@@ -82,7 +119,7 @@ class RouteContext(ConnectionContext):
         return self._permissions is None or self._permissions.may_subscribe(subject)
 
 
-class RoutePeer(Connection):
+class RoutePeer(ServerConnection):
     """What is known of the server at the other end, and how to answer it.
 
     info: its INFO; None until it has come.
@@ -106,6 +143,15 @@ class RoutePeer(Connection):
         self.peer_lnoc = self.peer_lnocu = False
         # The peer has checked its own max_payload, which may be as large as any server's.
         self.parser = RouteParser(context.options.max_control_line, _MOST_PAYLOAD)
+
+    @property
+    def compression_options(self) -> CompressionOptions:
+        """See `ServerConnection`."""
+        return self.context.cluster.compression
+
+    def serves(self, account: bytes) -> bool:
+        """Return whether the account of this name uses this connection."""
+        raise NotImplementedError
 
     def who(self) -> dict[str, str]:
         """See Connection."""

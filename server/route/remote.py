@@ -1,8 +1,11 @@
 """RouteRemote: one address of the cluster that this server dials, again and again.
 
 A configured address is dialled forever. One from a peer's INFO is dialled once, and if that fails up to
-`connect_retries` times more. No address is dialled while there is a route to its server, and never again if
-that server turned out to be this one.
+`connect_retries` times more. No address is dialled while there are all routes to its server, and never again
+if that server turned out to be this one.
+
+Where a peer takes several connections, a further `RouteRemote` dials each of them (`line`), as long as there
+is a route to the peer.
 """
 
 from __future__ import annotations
@@ -55,6 +58,9 @@ class RouteTable(Protocol):
     def has(self, server_id: str) -> bool:
         """Return whether there is a route to that server."""
 
+    def complete(self, server_id: str, account: str) -> bool:
+        """Return whether all routes to that server are there, or that of a pinned account."""
+
     def forget(self, remote: RouteRemote) -> None:
         """Stop dialling an address."""
 
@@ -63,6 +69,8 @@ class RouteRemote:
     """One address to dial.
 
     explicit: whether it is configured.
+    account: the pinned account that the connection is for; "" for one of the pool.
+    line: whether this is one more connection to a server that another remote has found.
     server_id: the id of the server at the address; "" while unknown.
     attempts: how many failed since the last success.
     """
@@ -75,20 +83,29 @@ class RouteRemote:
         target: RouteAddress,
         *,
         explicit: bool,
+        account: str = "",
+        server_id: str = "",
     ) -> None:
-        """`make` makes the protocol of a dialled socket."""
+        """`make` makes the protocol of a dialled socket. With a `server_id` this is a line."""
         self._context = context
         self._routes = routes
         self._make = make
         self.target = target
         self.explicit = explicit
-        self.server_id = ""
+        self.account = account
+        self.line = bool(server_id)
+        self.server_id = server_id
         self.attempts = 0
         self._connected_before = False
         self._protocol: SocketProtocol | None = None
         self._task: asyncio.Task[None] | None = None
         self._timer: Timer | None = None
         self._stopped = False
+
+    @property
+    def idle(self) -> bool:
+        """Whether it neither has a connection nor dials."""
+        return self._protocol is None and self._timer is None and self._task is None
 
     def start(self) -> None:
         """Dial in the next turn of the loop."""
@@ -113,7 +130,8 @@ class RouteRemote:
     def lost(self) -> None:
         """Dial again later, because the socket is closed."""
         self._protocol = None
-        if not self.explicit and self._context.cluster.connect_retries == 0:
+        once = not self.explicit and self._context.cluster.connect_retries == 0
+        if (not self._routes.has(self.server_id)) if self.line else once:
             self._routes.forget(self)
             return
         self._later(_INTERVAL // 2 + random.randrange(_INTERVAL))
@@ -129,7 +147,11 @@ class RouteRemote:
 
     def _begin(self) -> None:
         self._timer = None
-        if self._stopped or self._task is not None or self._routes.has(self.server_id):
+        if self._stopped or self._task is not None:
+            return
+        if self._routes.complete(self.server_id, self.account):
+            if self.line:
+                self._routes.forget(self)
             return
         self._task = asyncio.get_running_loop().create_task(self._dial())
 
@@ -155,7 +177,11 @@ class RouteRemote:
         text = f"Error trying to connect to route (attempt {self.attempts}): {reason}"
         reported = is_reported(context.options, self.attempts, connected_before=self._connected_before)
         (log.error if reported else log.debug)(text)
-        if not self.explicit and self.attempts > cluster.connect_retries:
+        if self.line:
+            if not self._routes.has(self.server_id):
+                self._routes.forget(self)
+                return
+        elif not self.explicit and self.attempts > cluster.connect_retries:
             self._routes.forget(self)
             return
         wait = _INTERVAL

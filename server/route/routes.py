@@ -1,65 +1,57 @@
 """Routes: all routes of a server, the listener, the addresses to dial, and what peers announce.
 
-Promises one route to each peer: if both ends dial at the same time, the route remains that the server with
-the smaller id dialled. `stop` leaves no socket, task or timer.
+Promises one route to each peer, or one in each place of the pool and one for each pinned account: if both
+ends dial at the same time, the route remains that the server with the smaller id dialled. `stop` leaves no
+socket, task or timer.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from ...protocol.identifier import new_id
 from ...protocol.wire import encode
-from ..clock import SECOND
 from ..connection import Listener
 from ..connection.addresses import EVERYWHERE, bracketed, dialable
 from .connection import RouteConnection
 from .peer import RouteContext
+from .peer_routes import PeerRoutes, objection, supersedes
+from .pools import RoutePools
 from .remote import RouteAddress, RouteRemote
 from .socket_protocol import RouteProtocol
 
 if TYPE_CHECKING:
-    from ..accounts import Account
     from ..client import Clients
-    from ..config.options import Options
+    from ..config.options import ClusterOptions, Options
     from ..connection import ConnectionTransport
     from ..slices import Steps
     from .connect_info import RouteInfo
 
 SHUTDOWN = "Server Shutdown"
 _NAME = 22  # characters of a generated cluster name
-_SETTLED = SECOND // 4  # ns after which both ends of a joined route know that it is
-
-
-class RouteEvents(Protocol):
-    """Is called when servers come and go."""
-
-    def route_joined(self) -> None:
-        """There is a route to one more server."""
-
-    def route_left(self, server_id: str) -> None:
-        """There is no longer a route to that server."""
+_OWN = ("nonce", "route_pool_idx", "compression")  # fields of INFO that concern one connection
 
 
 class Routes(RouteContext):
     """The part of a server that joins it to its cluster.
 
-    peers: routes by the server id of the peer.
+    peers: the routes to each peer, by its server id.
     remotes: the addresses that this server dials.
     listener: all sockets of routes, accepted or dialled.
     set_leaf_urls: is called with the addresses where other servers accept leafs, and those for WebSocket.
     observers: are called when peers come and go.
+    pools: which routes there are, and who uses them.
     """
 
     def __init__(self, clients: Clients) -> None:
         super().__init__(clients)
-        self.peers: dict[str, RouteConnection] = {}
-        self.remotes: list[RouteRemote] = []
+        self.pools = RoutePools(self, self._protocol)
+        self.peers, self.remotes = self.pools.peers, self.pools.remotes
+        self.observers = self.pools.observers
         self.listener = Listener(self.log)
         self.set_leaf_urls: Callable[[list[str], list[str]], None] = lambda urls, websocket_urls: None
-        self.observers: list[RouteEvents] = []
         self._clients = clients
         self._stopping = False
         self._change = asyncio.Event()
@@ -74,7 +66,7 @@ class Routes(RouteContext):
 
         peer: (host, port).
         """
-        return RouteConnection(self, self, wire, peer, remote)
+        return RouteConnection(self, self, self.pools, wire, peer, remote)
 
     def _protocol(self, remote: RouteRemote | None = None) -> RouteProtocol:
         return RouteProtocol(self, self.listener, self.connection, remote)
@@ -104,21 +96,22 @@ class Routes(RouteContext):
         """Close every route and the listener. Clients and leafs keep the addresses of the other servers."""
         self._stopping = True
         await self.listener.stop_accepting()
-        tasks = [task for remote in self.remotes if (task := remote.stop()) is not None]
+        tasks = [task for remote in self.pools.stop() if (task := remote.stop()) is not None]
         self.listener.close_all(SHUTDOWN)
         await asyncio.gather(*tasks, return_exceptions=True)
         await self.listener.closed()
 
     async def wait(self, count: int) -> None:
-        """Return when there are routes to at least `count` peers."""
-        while len(self.peers) < count:
+        """Return when there are all routes to at least `count` peers."""
+        while sum(not any(peer.missing(self.pinned)) for peer in self.peers.values()) < count:
             self._change.clear()
             await self._change.wait()
 
     def reloading(self, options: Options) -> Steps[None]:
         """Apply new options in steps: dial new addresses, close routes to removed ones, apply permissions."""
-        name, permissions = self.name, self.cluster.permissions
+        name, permissions, before = self.name, self.cluster.permissions, self.cluster
         self.take(options)
+        self._reconnect(before)
         if self.documents.dynamic and not self.cluster.name:
             self.cluster.name = name
         wanted = [RouteAddress.parse(url) for url in self.cluster.routes]
@@ -126,21 +119,21 @@ class Routes(RouteContext):
             remote.stop()
             self.remotes.remove(remote)
             if (peer := self.peers.get(remote.server_id)) is not None:
-                peer.close("Route Removed")
+                self.pools.close(peer)
         known = {remote.target for remote in self.remotes}
         for target in wanted:
             if target not in known:
                 self._dial(target, explicit=True)
         for account in list(self.registry.accounts.values()):
             account.forget_plans()
-            self.account_made(account)
+            self.pools.account_made(account)
             yield
-        for peer in list(self.peers.values()):
-            for account_route in list(peer.account_routes.values()):
+        for connection in self.pools.connections:
+            for account_route in list(connection.account_routes.values()):
                 bound = account_route.account
                 if bound is not None and self.registry.get(bound.name) is not bound:
                     account_route.unbind()
-                    peer.forget_unused(account_route)
+                    connection.forget_unused(account_route)
                 else:
                     account_route.advertiser.sync()
                     account_route.permit()
@@ -149,10 +142,16 @@ class Routes(RouteContext):
             self.send_info()
         self.flusher.flush()
 
-    def account_made(self, account: Account) -> None:
-        """Share a new account with every peer."""
-        for peer in self.peers.values():
-            peer.share(account.name.encode()).bind(account)
+    def _reconnect(self, before: ClusterOptions) -> None:
+        """Close routes that are to be made otherwise than `before`: in other numbers, or compressed."""
+        now = self.cluster
+        if (now.pool_size, now.accounts) != (before.pool_size, before.accounts):
+            for peer in list(self.peers.values()):
+                self.pools.close(peer)
+        elif now.compression != before.compression:
+            for connection in self.pools.connections:
+                if not connection.follow_compression():
+                    connection.close("Client Closed")
 
     @property
     def port(self) -> int:
@@ -168,10 +167,6 @@ class Routes(RouteContext):
         return f"nats-route://{dialable(host)}:{self.port}"
 
     # --- peers
-
-    def has(self, server_id: str) -> bool:
-        """Return whether there is a route to that server."""
-        return server_id in self.peers
 
     def agrees(self, name: str, *, dynamic: bool) -> bool:
         """Return whether a server whose cluster has this name belongs to our cluster.
@@ -193,7 +188,7 @@ class Routes(RouteContext):
         remote = connection.remote
         if info.server_id == self.identity.id:
             if remote is not None:
-                self.forget(remote)
+                self.pools.forget(remote)
             connection.close("Duplicate Route")
             return
         if not self.agrees(info.cluster, dynamic=info.cluster_dynamic):
@@ -208,40 +203,38 @@ class Routes(RouteContext):
             return
         if remote is not None:
             remote.introduced(info.server_id)
-        old = self.peers.get(info.server_id)
-        if old is not None and not self._supersedes(connection, old, info.server_id):
+        pooled = self.pooled and info.route_pool_size > 0
+        text = objection(connection, info, self.pool_size, self.pinned, pooled=pooled)
+        if text:
+            connection.fail(text, "Protocol Violation")
+            return
+        peer = self.peers.get(info.server_id)
+        if peer is None or (peer.main is None and not connection.pinned and peer.pooled != pooled):
+            peer = PeerRoutes(info.server_id, self.pool_size, info.route_pool_size, pooled=pooled)
+            self.peers[info.server_id] = peer
+        old = peer.find(connection) if peer.place(connection, info) else connection
+        if old is not None and not supersedes(connection, old, self.identity.id, info.server_id):
             connection.close("Duplicate Route")
             return
-        self.peers[info.server_id] = connection
+        peer.put(connection, connection.place, connection.pinned)
         if old is not None:
             old.close("Duplicate Route")
-        self._joined(connection, info)
+        self._joined(connection, info, peer)
 
-    def _supersedes(self, connection: RouteConnection, old: RouteConnection, server_id: str) -> bool:
-        """Return whether a second route to a peer replaces the first.
-
-        If both servers dial at once, the route that the smaller id dialled stays; both ends decide alike. A
-        route that was joined before the second one was opened stays: what is on its way there would be lost.
-        """
-        if connection.opened - old.joined_at > _SETTLED:
-            return False
-        dialler = self.identity.id if connection.remote is not None else server_id
-        return dialler == min(self.identity.id, server_id)
-
-    def _joined(self, connection: RouteConnection, info: RouteInfo) -> None:
+    def _joined(self, connection: RouteConnection, info: RouteInfo, peer: PeerRoutes) -> None:
         connection.join()
-        self._pass_on(connection, info)
-        self._advertise_urls()
-        self.log.info(f"{connection} - Registering route to server {info.server_name!r}")
+        if self.pools.joined(connection, peer):
+            self._pass_on(connection, info)
+            self._advertise_urls()
+        account = f" for account {connection.pinned!r}" if connection.pinned else ""
+        self.log.info(f"{connection} - Registering route to server {info.server_name!r}{account}")
         self._change.set()
-        for observer in self.observers:
-            observer.route_joined()
         self.flusher.flush()
 
     def _pass_on(self, connection: RouteConnection, info: RouteInfo) -> None:
         """Announce a new peer and its address to the others."""
         url = info.ip or f"nats-route://{_host(info.host, connection.peer[0])}:{info.port}/"
-        document = {key: value for key, value in info.given.items() if key != "nonce"} | {"ip": url}
+        document = {key: value for key, value in info.given.items() if key not in _OWN} | {"ip": url}
         if not info.port and not info.ip:
             return
         for server_id, peer in self.peers.items():
@@ -250,7 +243,8 @@ class Routes(RouteContext):
 
     def learnt(self, info: RouteInfo) -> None:
         """Dial a server that a peer announces, unless it is known."""
-        if info.server_id == self.identity.id or self.has(info.server_id) or not info.ip:
+        known = info.server_id == self.identity.id or self.pools.has(info.server_id)
+        if known or not info.ip or info.route_account:
             return
         try:
             target = RouteAddress.parse(info.ip)
@@ -275,32 +269,26 @@ class Routes(RouteContext):
 
     def renewed(self, connection: RouteConnection, before: RouteInfo) -> None:
         """Take note of a change in a peer's INFO."""
-        self._advertise_urls()
         assert connection.info is not None
+        peer = self.peers.get(connection.info.server_id, ())
+        for each in peer:
+            each.info = connection.info
+        self._advertise_urls()
         if connection.info.given.get("export") != before.given.get("export"):
-            connection.pause_during(connection.advertising_again())
+            for each in peer:
+                each.pause_during(each.advertising_again())
 
     def closed(self, connection: RouteConnection, reason: str) -> None:
         """Forget a route that is closed."""
         del reason
         info = connection.info
-        if info is None or self.peers.get(info.server_id) is not connection:
-            return
-        del self.peers[info.server_id]
-        for observer in self.observers:
-            observer.route_left(info.server_id)
-        self._advertise_urls()
-        for remote in list(self.remotes):
-            remote.peer_gone(info.server_id)
-
-    def forget(self, remote: RouteRemote) -> None:
-        """Stop dialling an address."""
-        remote.stop()
-        if remote in self.remotes:
-            self.remotes.remove(remote)
+        if info is not None and self.pools.left(connection, info):
+            self._advertise_urls()
+            for remote in list(self.remotes):
+                remote.peer_gone(info.server_id)
 
     def _dial(self, target: RouteAddress, *, explicit: bool) -> None:
-        remote = RouteRemote(self, self, self._protocol, target, explicit=explicit)
+        remote = RouteRemote(self, self.pools, self._protocol, target, explicit=explicit)
         self.remotes.append(remote)
         remote.start()
 
@@ -308,7 +296,7 @@ class Routes(RouteContext):
         """Advertise to clients and leafs the addresses of all servers of the cluster."""
         if self._stopping:
             return
-        known = [peer.info for peer in self.peers.values() if peer.info is not None]
+        known = self.pools.infos()
         leaf_urls = [url for info in known for url in info.leafnode_urls]
         self.set_leaf_urls(leaf_urls, [url for info in known for url in info.ws_connect_urls])
         if self.cluster.no_advertise:
@@ -331,7 +319,7 @@ class Routes(RouteContext):
         """Return where clients may connect to other servers, [] if that is not announced."""
         if self.cluster.no_advertise:
             return []
-        infos = [peer.info for peer in self.peers.values() if peer.info is not None and not peer.info.ldm]
+        infos = [info for info in self.pools.infos() if not info.ldm]
         return list(dict.fromkeys(url for info in infos for url in info.connect_urls))
 
 

@@ -35,7 +35,7 @@ def statsz(server: Monitored, others: int = 0) -> dict[str, Any]:
         "stalled_clients": facts["stalled_clients"],
     }
     if server.routes is not None and server.routes.peers:
-        found["routes"] = [_route(route) for route in server.routes.peers.values()]
+        found["routes"] = [_route(route) for route in server.routes.pools.connections]
     found["active_servers"] = 1 + others
     if any(facts["slow_consumer_stats"].values()):
         found["slow_consumer_stats"] = facts["slow_consumer_stats"]

@@ -131,6 +131,14 @@ def _cluster(options: Options, context: ReadContext) -> None:
             where.get("cluster.name"),
             f'cluster name "{cluster.name}" conflicts with gateway name "{options.gateway.name}"',
         )
+    if cluster.accounts and cluster.pool_size < 0:
+        context.error(
+            where.get("cluster.accounts"), "pool_size cannot be negative if pinned accounts are specified"
+        )
+    for name in {name for name in cluster.accounts if cluster.accounts.count(name) > 1}:
+        context.error(
+            where.get("cluster.accounts"), f'found duplicate account name "{name}" in pinned accounts'
+        )
     if cluster.compression.mode == "s2_auto" and cluster.pool_size == 0:
         context.error(where.get("cluster.pool_size"), "pool_size must not be 0", "-1 disables pooling")
 

@@ -26,19 +26,12 @@ def test_a_plain_configuration_is_served() -> None:
     [
         ("\ngateway { name: a, port: 7222 }", "2:1: gateway: "),
         ("ocsp: true", "1:1: ocsp: "),
-        ("cluster { port: 6222\n pool_size: 3 }", "2:2: cluster.pool_size: "),
         ("cluster { port: 6222\n write_timeout: retry }", "2:2: cluster.write_timeout: "),
         ("jetstream {\n meta_compact: 9 }", "2:2: jetstream.meta_compact: "),
         ("disable_sublist_cache: true", "1:1: no_sublist_cache: "),
         (
             "jetstream: true\naccounts { A { jetstream {\n cluster_traffic: owner } } }",
             "3:2: accounts.A.jetstream.cluster_traffic: ",
-        ),
-        ("cluster { port: 6222\n compression: s2_auto }", "2:2: cluster.compression: "),
-        ("leafnodes { port: 7422\n compression: s2_auto }", "2:2: leafnodes.compression: "),
-        (
-            "leafnodes { remotes: [{url: nats://x:1\n compression: {mode: s2_best}}] }",
-            "2:2: leafnodes.remotes.0.compression: ",
         ),
         (
             "leafnodes { remotes: [{urls: [leaf://h, HTTP://u:secret@h, http://g]}] }",
@@ -57,13 +50,12 @@ def test_a_part_that_may_be_missed_is_warned_of(text: str, start: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "cluster { port: 6222, pool_size: -1, compression: off }",
+        "cluster { port: 6222, pool_size: 4, accounts: [A], compression: s2_auto }",
         "ocsp: false",
         "ocsp { mode: never }",
         "leafnodes { remotes: [{url: nats://x:1, tls { ocsp_peer: false } }] }",
         "leafnodes { remotes: [{url: nats://x:1, tls { ocsp_peer { verify: false } } }] }",
-        "cluster { port: 6222, compression: accept }",
-        "leafnodes { port: 7422, compression: disabled, remotes: [{url: nats://x:1, compression: accept}] }",
+        "leafnodes { port: 7422, compression: on, remotes: [{url: nats://x:1, compression: s2_best}] }",
         "jetstream { store_dir: /x }\naccounts { A { jetstream: enabled } }",
     ],
 )

@@ -57,7 +57,8 @@ async def _left_of_two(name: str, age: int) -> str:
         assert routes is not None
         first, one = await dial(routes, name)
         assert not await is_closed(first)
-        routes.peers[name].joined_at -= age
+        [route] = routes.peers[name]
+        route.joined_at -= age
         second, two = await dial(routes, name)
         second_closed = await is_closed(second)
         one.write(b"PING\r\n")

@@ -36,7 +36,7 @@ def test_nothing_is_kept_of_unknown_accounts_without_interest() -> None:
             await hears(
                 b"CONNECT %b\r\nINFO %b\r\n" % (json.dumps(CONNECT).encode(), json.dumps(INFO).encode())
             )
-            account_routes = next(iter(server.routes.peers.values())).account_routes
+            account_routes = server.routes.pools.connections[0].account_routes
             known = set(account_routes)
             await hears(b"".join(b"RMSG U%d a 1\r\nx\r\n" % number for number in NUMBERS))
             await hears(b"".join(b"RMSG V%d a + r q 1\r\nx\r\n" % number for number in NUMBERS))
