@@ -155,6 +155,7 @@ class JetStream:
             self._router = clustering.serve_api(self.cluster, self.host, self.accounts)
         for account, grants in self._entitled():
             self._entitle(account, grants)
+        self._name_domain()
         self._refusals.update()
         if self.cluster is None and self.registry.system is not None:
             self._system_api = system_api.alone(self.registry.system, self.host, self._purge)
@@ -275,6 +276,8 @@ class JetStream:
         for name in list(self.accounts):
             self._stop_account(name)
         self._refusals.stop()
+        if self.registry.system is not None:
+            unmap_domain(self.registry.system, self.domain)
         if self._system_api is not None:
             self._system_api.stop()
 
@@ -302,7 +305,13 @@ class JetStream:
                 self._stop_account(name)
         for account, grants in entitled.values():
             self._entitle(account, grants)
+        self._name_domain()
         self._refusals.update()
+
+    def _name_domain(self) -> None:
+        """Let the system accounts of other domains reach this one by its name, over leaf connections."""
+        if self.registry.system is not None:
+            map_domain(self.registry.system, self.domain)
 
     def _entitle(self, account: Account, grants: dict[str, AccountJetStream]) -> None:
         existing = self.accounts.get(account.name)
@@ -327,6 +336,8 @@ class JetStream:
                 account.account_token.errors[_FAULT] = lacking
         if lacking:
             self._log.error(f"Error configuring jetstream for account [{account.label}]: {lacking}")
+        if account is self.registry.system:
+            self._name_domain()
         if grants is None:
             self.disable(account.name)
         elif existing is not None:

@@ -44,7 +44,7 @@ def routes(server: ServerProcess) -> list[dict[str, Any]]:
     with urllib.request.urlopen(f"http://127.0.0.1:{server.ports['http']}/routez") as answer:
         found: dict[str, Any] = json.load(answer)
     assert found["num_routes"] == len(found["routes"])
-    return found["routes"]
+    return list(found["routes"])
 
 
 def counts(server: ServerProcess) -> Counter[str]:
@@ -63,7 +63,7 @@ def heard_once(listener: Wire, sender: Wire) -> None:
     eventually(heard)
     for number in range(100):
         sender.pub("t.a", str(number))
-    found = []
+    found: list[bytes] = []
     while len(found) < 100:
         message = listener.msg()
         if message.subject == "t.a":
