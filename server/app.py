@@ -269,6 +269,8 @@ class Server:
         cluster.migrates = _never if self.leafs is None else self.leafs.migrates
         if self.leafs is not None and self.jetstream is not None and self.jetstream.extends:
             cluster.extend(self.leafs.hub_domains)
+        if self.leafs is not None:
+            self.leafs.system_links = cluster.leaf_links
         await cluster.start()
         if self.operator is not None:
             self.operator.hold_all()

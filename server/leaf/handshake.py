@@ -231,6 +231,7 @@ class AcceptedHandshake(LoginPart["LeafPeer"]):
         self.user = user
         if user.session is not None:
             user.session.begin(self)
+        connection.remote_id = given.server_id
         connection.name = given.name or given.server_id
         connection.remote_cluster = given.cluster
         connection.remote_domain, connection.remote_jetstream = given.domain, given.jetstream
@@ -381,6 +382,7 @@ class SolicitedHandshake(ConnectionPart["LeafPeer"]):
             return False
         self._greeted = True
         connection.account = account
+        connection.remote_id = info.server_id
         connection.name = info.server_name or info.server_id
         connection.remote_cluster = info.cluster
         connection.remote_domain, connection.remote_jetstream = info.domain, info.jetstream

@@ -248,8 +248,15 @@ class Leafs(LeafContext):
 
     def closed(self, connection: LeafConnection, reason: str) -> None:
         """Remove a connection that is closed, and report it if it had joined."""
-        if self.connections.pop(connection.id, None) is not None and self.events is not None:
+        if self.connections.pop(connection.id, None) is None:
+            return
+        if self.events is not None:
             self.events.leaf_disconnected(connection, reason)
+        if self.system_links is not None and connection.account is self.registry.system:
+            server_id, cluster = connection.remote_id, connection.remote_cluster
+            others = [c for c in self.connections.values() if c.account is connection.account]
+            if reason != SHUTDOWN and server_id not in [other.remote_id for other in others]:
+                self.system_links.left(server_id, cluster if connection.is_spoke else "")
 
     def _map_default_domains(self) -> None:
         """Map the plain API of accounts without JetStream here to the domain that it is meant for."""

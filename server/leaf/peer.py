@@ -53,6 +53,19 @@ class LeafEvents(Protocol):
         """The callout service of `account` did not let a leaf in."""
 
 
+class SystemLinks(Protocol):
+    """Is called when leaf connections of the system account come and go."""
+
+    def joined(self) -> None:
+        """There is one more, and the peer's interest is known."""
+
+    def left(self, server_id: str, hub_cluster: str) -> None:
+        """There is no leaf connection to that server any more.
+
+        hub_cluster: its cluster if it is a hub, else "".
+        """
+
+
 class LeafContext(ConnectionContext):
     """What leaf connections share: besides what any connections do, who may join and who has joined.
 
@@ -63,6 +76,7 @@ class LeafContext(ConnectionContext):
     spans: whether the JetStream here is made up of several servers.
     turns: the turns of the loop in which interest is advertised.
     events: is called when leafs come and go, if set.
+    system_links: is called when links of the system account come and go, if set.
     """
 
     connections: Mapping[int, LeafPeer]
@@ -75,6 +89,7 @@ class LeafContext(ConnectionContext):
         self.remote_accounts: dict[str, str] = {}
         self.spans = False
         self.events: LeafEvents | None = None
+        self.system_links: SystemLinks | None = None
         self.turns = TurnScheduler(self.clock.soon)
         self._loop_subjects: dict[str, str] = {}
         self._change = asyncio.Event()
@@ -102,6 +117,8 @@ class LeafContext(ConnectionContext):
         """Take note that a connection's peer has sent its interest."""
         connection.interest_known = True
         self._change.set()
+        if self.system_links is not None and connection.account is self.registry.system:
+            self.system_links.joined()
 
     def replace_duplicate(self, connection: LeafPeer, account: Account) -> None:
         """Close what is left of a leaf's former connection, because the same leaf has come again."""
@@ -181,7 +198,8 @@ class LeafPeer(ServerConnection):
     """What is known of the server at the other end, and how to answer it.
 
     remote: the remote that solicited the connection; None if it was accepted.
-    name, remote_cluster, remote_domain, remote_jetstream, remote_account: what the peer sent about itself.
+    remote_id, name, remote_cluster, remote_domain, remote_jetstream, remote_account: what the peer sent about
+        itself.
     is_spoke: whether this server is the spoke, and the peer its hub.
     isolated: whether the peer gets no interest that other leafs announce.
     peer_headers: whether the peer accepts headers.
@@ -210,7 +228,7 @@ class LeafPeer(ServerConnection):
         self.max_pending = sys.maxsize
         self.outbound = self
         self.remote = remote
-        self.name = ""
+        self.remote_id = self.name = ""
         self.remote_cluster = ""
         self.remote_domain = ""
         self.remote_jetstream = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -102,3 +103,24 @@ def test_the_hub_leads_also_when_its_leader_dies(joined: Joined) -> None:
     assert joined.hub.leader() in {"s0", "s1", "s2"}
     joined.hub[before].launch()
     eventually(joined.is_one, READY_SECONDS)
+
+
+def test_a_lost_leaf_node_is_noticed_at_once() -> None:
+    """Also where the leaf node was connected to another server of the hub than its leader."""
+    joined = Joined("pyjs")
+    try:
+
+        def offline(name: str) -> bool:
+            replicas = joined.hub.meta(joined.hub[joined.hub.leader()]).get("replicas", [])
+            return any(replica["name"] == name and replica.get("offline") for replica in replicas)
+
+        for number in (0, 1):
+            assert not offline(f"l{number}")
+            joined.leafs[number].crash()
+            crashed = time.monotonic()
+            eventually(lambda number=number: offline(f"l{number}"), 10)  # type: ignore[misc]
+            assert time.monotonic() - crashed < 5  # 16 seconds of silence would say so too
+        joined.leafs[0].launch()
+        eventually(lambda: not offline("l0"), READY_SECONDS)
+    finally:
+        joined.close()

@@ -29,6 +29,7 @@ from ..meta.placement import PlacementPolicy
 from . import advisories, monitoring
 from .context import ClusterContext
 from .leader_queries import LeaderQueries
+from .leaf_links import LeafLinks
 from .local_info import LocalStreamContext
 from .meta_group import MetaExtension, MetaGroup
 from .node_status import NodeStatuses
@@ -64,6 +65,7 @@ class JetStreamCluster:
 
     view: what this server knows of the cluster.
     context: what the API's handlers get.
+    leaf_links: is told of leaf connections that are lost.
 
     To be set before the start:
 
@@ -131,6 +133,7 @@ class JetStreamCluster:
             self._node_info,
             self._meta_group.leader_is_at,
         )
+        self.leaf_links = LeafLinks(system, host, node_statuses, self.route_left, self.route_joined)
         self.context = ClusterContext(
             view,
             self._proposer,
@@ -183,12 +186,14 @@ class JetStreamCluster:
         self._proposer.start()
         self._meta_group.start(self.expected, self._node_tracker.wanted, self._observes)
         self._node_tracker.start()
+        self.leaf_links.start()
         self.system_api.start()
 
     async def stop(self) -> None:
         """Leave the meta group, and stop serving; everything stored is on disk afterwards."""
         self.system_api.stop()
         self._node_tracker.stop()
+        self.leaf_links.stop()
         over = asyncio.Event()
         self._meta_group.stop(over.set)
         await over.wait()

@@ -121,6 +121,15 @@ class NodeStatuses:
             if seen.node_report.process == process:
                 seen.away = True
 
+    def knows(self, process: str) -> bool:
+        """Return whether the server of that id has reported."""
+        return any(seen.node_report.process == process for seen in self._seen.values())
+
+    def processes(self, cluster: str) -> list[str]:
+        """Return the ids of the servers of a cluster that have reported."""
+        reports = [seen.node_report for seen in self._seen.values()]
+        return [report.process for report in reports if report.server.cluster == cluster]
+
     def view(self, now: int) -> dict[str, NodeStatus]:
         """Return the status of each member at `now` (ns)."""
         found = {}
