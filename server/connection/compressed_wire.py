@@ -61,6 +61,8 @@ class CompressedWire:
         self._paused = self._reading = self._later = self._closing = False
         self._queue: deque[bytes] = deque()  # to be compressed in later turns
         self._queued = 0
+        self._written = self._given = self._taken = 0  # bytes: compressed; what they stand for; of it, taken
+        self._marks: deque[tuple[int, int]] = deque()  # the first two after each write
 
     def admit(self) -> None:
         """Take larger chunks from now on: the peer has logged in."""
@@ -136,7 +138,7 @@ class CompressedWire:
         if self._closing:
             return
         if not self._queue and len(data) <= CHUNK:
-            self.inner.write(_BEGIN + self._chunk(data))
+            self._send(_BEGIN + self._chunk(data), len(data))
             return
         if not self._queue:
             self._clock.soon(self._write)
@@ -144,18 +146,36 @@ class CompressedWire:
         self._queued += len(data)
 
     def _write(self) -> None:
-        queue, until, chunks = self._queue, self._clock.now() + _TURN, [_BEGIN]
+        queue, until, chunks, size = self._queue, self._clock.now() + _TURN, [_BEGIN], 0
         while queue and self._clock.now() < until:
             piece = queue.popleft()
-            self._queued -= len(piece)
+            size += len(piece)
             chunks.append(self._chunk(piece))
-        self.inner.write(b"".join(chunks))
+        self._queued -= size
+        self._send(b"".join(chunks), size)
         if queue:
             self._clock.soon(self._write)
         elif self._closing:
             self.inner.close()
         elif not self.inner.get_write_buffer_size():
             self._connection.writable()
+
+    def _send(self, data: bytes, size: int) -> None:
+        """Write `data`, which stands for `size` bytes."""
+        if not self.inner.get_write_buffer_size():
+            self._marks.clear()
+            self._taken = self._given
+        self.inner.write(data)
+        self._written += len(data)
+        self._given += size
+        self._marks.append((self._written, self._given))
+
+    def unread(self) -> int:
+        """Return how many bytes of what was to be written the peer has not taken, before compression."""
+        taken = self._written - self.inner.get_write_buffer_size()
+        while self._marks and self._marks[0][0] <= taken:
+            self._taken = self._marks.popleft()[1]
+        return self._queued + self._given - self._taken
 
     def _chunk(self, data: bytes) -> bytes:
         return chunk(data, self.effort if COMPILED else 0)

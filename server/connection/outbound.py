@@ -168,9 +168,13 @@ class Outbound(OutboundQueue):
             self._deadline = None
         self.writable()
 
+    def _unread(self) -> int:
+        """Return how many of the bytes that were handed to the wire the peer has not taken."""
+        return self.wire.get_write_buffer_size()
+
     def _check_deadline(self) -> None:
         self._deadline = None
-        pending = self.wire.get_write_buffer_size()
+        pending = self._unread()
         if not self._open or not pending:
             return
         if self._handed - pending < self._due:

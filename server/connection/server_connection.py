@@ -78,6 +78,10 @@ class ServerConnection(Connection):
             self._compressed.effort = EFFORTS[mode]
         return True
 
+    def _unread(self) -> int:
+        """See `Outbound._unread`."""
+        return super()._unread() if self._compressed is None else self._compressed.unread()
+
     # --- reading
 
     def receive(self, data: bytes) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .connection import RouteConnection
 
 _SETTLED = SECOND // 4  # ns after which both ends of a joined route know that it is
+_LARGEST_POOL = 1000  # connections; a peer must not make us dial any number
 _FNV_BASIS, _FNV_PRIME = 0x811C9DC5, 0x01000193
 
 
@@ -106,6 +107,10 @@ class PeerRoutes:
         else:
             self.pinned[pinned] = connection
 
+    def whole(self, pinned: Collection[str]) -> bool:
+        """Return whether each account has a route. pinned: the accounts with their own."""
+        return not list(self.missing(pinned if self.patient else ()))
+
     def missing(self, pinned: Collection[str] = ()) -> Iterator[str]:
         """Return what has no connection yet: "" for each place of the pool, and accounts of `pinned`."""
         yield from ("" for each in self.pool if each is None)
@@ -121,6 +126,8 @@ def objection(
     pinned: the accounts that are pinned here. pooled: whether both servers have pools.
     """
     account, place = connection.pinned, info.route_pool_idx
+    if info.route_pool_size > _LARGEST_POOL:
+        return f"Route pool size {info.route_pool_size} is more than {_LARGEST_POOL}"
     if account and not pooled:
         return f'Not possible to have a dedicated route for account "{account}" between those servers'
     if account:

@@ -103,7 +103,7 @@ class Routes(RouteContext):
 
     async def wait(self, count: int) -> None:
         """Return when there are all routes to at least `count` peers."""
-        while sum(not any(peer.missing(self.pinned)) for peer in self.peers.values()) < count:
+        while sum(peer.whole(self.pinned) for peer in self.peers.values()) < count:
             self._change.clear()
             await self._change.wait()
 
