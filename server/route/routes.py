@@ -223,8 +223,10 @@ class Routes(RouteContext):
 
     def _joined(self, connection: RouteConnection, info: RouteInfo, peer: PeerRoutes) -> None:
         connection.join()
-        if self.pools.joined(connection, peer):
+        first = self.pools.joined(connection, peer)
+        if first or connection.pinned:
             self._pass_on(connection, info)
+        if first:
             self._advertise_urls()
         account = f" for account {connection.pinned!r}" if connection.pinned else ""
         self.log.info(f"{connection} - Registering route to server {info.server_name!r}{account}")
@@ -232,13 +234,15 @@ class Routes(RouteContext):
         self.flusher.flush()
 
     def _pass_on(self, connection: RouteConnection, info: RouteInfo) -> None:
-        """Announce a new peer and its address to the others."""
+        """Announce a new peer and its address to the others, and each of its routes for a pinned account."""
         url = info.ip or f"nats-route://{_host(info.host, connection.peer[0])}:{info.port}/"
         document = {key: value for key, value in info.given.items() if key not in _OWN} | {"ip": url}
         if not info.port and not info.ip:
             return
+        if connection.pinned:
+            document["route_account"] = connection.pinned
         for server_id, peer in self.peers.items():
-            if server_id != info.server_id:
+            if server_id != info.server_id and (peer.pooled or not connection.pinned):
                 peer.send_line(encode.info(document))
 
     def learnt(self, info: RouteInfo) -> None:
