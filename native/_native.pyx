@@ -1901,10 +1901,40 @@ cdef void _fill_castagnoli_table() noexcept:
 _fill_castagnoli_table()
 
 
+cdef extern from *:
+    """
+    #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+    #include <nmmintrin.h>
+    #include <string.h>
+    /* Processors have an instruction for it, which is ten times as fast as a table. */
+    __attribute__((target("sse4.2")))
+    static uint32_t crc32c_words(uint32_t crc, const uint8_t *at, Py_ssize_t size) {
+        uint64_t value = crc, word;
+        for (; size >= 8; at += 8, size -= 8) {
+            memcpy(&word, at, 8);
+            value = _mm_crc32_u64(value, word);
+        }
+        return (uint32_t) value;
+    }
+    #define HAS_CRC32C_WORDS __builtin_cpu_supports("sse4.2")
+    #else
+    static uint32_t crc32c_words(uint32_t crc, const uint8_t *at, Py_ssize_t size) { return crc; }
+    #define HAS_CRC32C_WORDS 0
+    #endif
+    """
+    uint32_t crc32c_words(uint32_t crc, const uint8_t* at, Py_ssize_t size) noexcept nogil
+    const int HAS_CRC32C_WORDS
+
+
 def crc32c(bytes data not None):
     cdef const uint8_t* at = <const uint8_t*> PyBytes_AS_STRING(data)
-    cdef Py_ssize_t size = PyBytes_GET_SIZE(data)
+    cdef Py_ssize_t size = PyBytes_GET_SIZE(data), words
     cdef uint32_t crc = 0xFFFFFFFF
+    if HAS_CRC32C_WORDS:
+        words = size & ~7
+        crc = crc32c_words(crc, at, words)
+        at += words
+        size -= words
     while size >= 8:
         crc = _step(_castagnoli_table, _word(at) ^ crc)
         at += 8

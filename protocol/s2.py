@@ -12,7 +12,8 @@ from typing import Final
 
 from ..native import compress_s2, crc32c, decompress_s2
 
-CHUNK: Final = 65536  # bytes of data in a chunk that is written
+CHUNK: Final = 65536  # bytes of data in a chunk that is compressed
+PLAIN_CHUNK: Final = 1 << 18  # in one that is not
 LARGEST: Final = 4 << 20  # bytes of data in a chunk that is read
 _MORE = 64 << 10  # bytes that a chunk may have beyond its data
 _IDENTITY = b"S2sTwO"
@@ -29,7 +30,12 @@ def begin() -> bytes:
 
 
 def chunk(data: bytes, effort: int = 0) -> bytes:
-    """Return `data`, at most `CHUNK` bytes, as one chunk.
+    """Return `data` as one chunk; see `parts`."""
+    return b"".join(parts(data, effort))
+
+
+def parts(data: bytes, effort: int = 0) -> tuple[bytes, bytes]:
+    """Return `data`, at most `CHUNK` or `PLAIN_CHUNK` bytes, as the header and the body of one chunk.
 
     effort: how hard to compress, 1 to 3; 0 for not at all. What does not become smaller is not compressed.
     """
@@ -39,7 +45,7 @@ def chunk(data: bytes, effort: int = 0) -> bytes:
         if len(block) < len(data):
             kind, body = _COMPRESSED, block
     length = (len(body) + 4).to_bytes(3, "little")
-    return b"%c%b%b%b" % (kind, length, _masked(data).to_bytes(4, "little"), body)
+    return b"%c%b%b" % (kind, length, _masked(data).to_bytes(4, "little")), body
 
 
 def snappy_chunk(data: bytes) -> bytes:
@@ -83,16 +89,17 @@ class Unframer:
 
     def __init__(self, largest: int = LARGEST) -> None:
         self.largest = largest
-        self._rest = bytearray()
+        self._data: bytes | bytearray = b""  # a whole read, or what was gathered of several
+        self._at = 0  # where the next chunk begins
         self._begun = False
 
     @property
     def size(self) -> int:  # noqa: D102 - see the class
-        return len(self._rest)
+        return len(self._data) - self._at
 
     @property
     def ready(self) -> bool:  # noqa: D102 - see the class
-        return 0 < self._end() <= len(self._rest) or self._end() > self.largest + _MORE
+        return 0 < self._end() <= self.size or self._end() > self.largest + _MORE
 
     def feed(self, piece: bytes) -> bytes:
         """Return the data of all chunks that are complete now. Raises FrameError."""
@@ -104,47 +111,57 @@ class Unframer:
 
     def add(self, piece: bytes) -> None:
         """Keep what has arrived, for `take`."""
-        self._rest += piece
+        if not self.size:
+            self._data, self._at = piece, 0
+            return
+        if not isinstance(self._data, bytearray):
+            self._data, self._at = bytearray(self._data[self._at :]), 0
+        elif self._at:
+            del self._data[: self._at]
+            self._at = 0
+        self._data += piece
 
     def take(self) -> bytes | None:
         """Return the data of the next chunk; None if it is not complete. Raises FrameError.
 
         A chunk of more than `largest` bytes is refused when it begins.
         """
-        rest, end = self._rest, self._end()
+        end = self._end()
         if end > self.largest + _MORE:
             raise FrameError("a chunk is too large")
-        if not end or len(rest) < end:
+        if not end or self.size < end:
             return None
-        kind, body = rest[0], bytes(rest[4:end])
-        del rest[:end]
-        return self._chunk(kind, body)
+        at = self._at
+        self._at = end = at + end
+        with memoryview(self._data) as data:
+            kind, checksum, body = data[at], bytes(data[at + 4 : at + 8]), bytes(data[at + 8 : end])
+            identity = bytes(data[at + 4 : end]) if kind == _IDENTIFIER else b""
+        if self._at == len(self._data):
+            self._data, self._at = b"", 0
+        if kind == _IDENTIFIER:
+            if identity not in (_IDENTITY, b"sNaPpY"):
+                raise FrameError("it is no stream of S2 or Snappy")
+            self._begun = True
+        if not self._begun:
+            raise FrameError("it is no stream of S2 or Snappy")
+        return b"" if kind >= _SKIPPED else self._checked(kind, checksum, body)
 
     def end(self) -> None:
         """Note that nothing more will come. Raises FrameError if the last chunk is incomplete."""
-        if self._rest:
+        if self.size:
             raise FrameError("it ends within a chunk")
 
     def _end(self) -> int:
-        """Return where the first chunk ends; 0 if that has not arrived."""
-        rest = self._rest
-        return 4 + int.from_bytes(rest[1:4], "little") if len(rest) >= 4 else 0
+        """Return how long the next chunk is; 0 if that has not arrived."""
+        at = self._at
+        return 4 + int.from_bytes(self._data[at + 1 : at + 4], "little") if self.size >= 4 else 0
 
-    def _chunk(self, kind: int, body: bytes) -> bytes:
-        if kind == _IDENTIFIER:
-            if body not in (_IDENTITY, b"sNaPpY"):
-                raise FrameError("it is no stream of S2 or Snappy")
-            self._begun = True
-            return b""
-        if not self._begun:
-            raise FrameError("it is no stream of S2 or Snappy")
-        if kind >= _SKIPPED:
-            return b""
-        if kind not in (_COMPRESSED, _PLAIN) or len(body) < 4:
+    def _checked(self, kind: int, checksum: bytes, body: bytes) -> bytes:
+        if kind not in (_COMPRESSED, _PLAIN) or len(checksum) < 4:
             raise FrameError(f"a chunk of an unknown kind, {kind}")
-        data = body[4:] if kind == _PLAIN else decompress_s2(body[4:], self.largest)
+        data = body if kind == _PLAIN else decompress_s2(body, self.largest)
         if data is None:
             raise FrameError("a block is invalid, or too large")
-        if len(data) > self.largest or _masked(data) != int.from_bytes(body[:4], "little"):
+        if len(data) > self.largest or _masked(data) != int.from_bytes(checksum, "little"):
             raise FrameError("a chunk does not agree with its checksum")
         return data

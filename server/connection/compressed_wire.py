@@ -11,10 +11,11 @@ most networks.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
 from ...native import COMPILED
-from ...protocol.s2 import CHUNK, LARGEST, FrameError, Unframer, begin, chunk
+from ...protocol.s2 import CHUNK, LARGEST, PLAIN_CHUNK, FrameError, Unframer, begin, parts
 
 if TYPE_CHECKING:
     from ..clock import Clock
@@ -45,16 +46,13 @@ class CompressedConnection(Protocol):
 
 
 class CompressedWire:
-    """A `ConnectionTransport` that compresses what is written, and decompresses what it is fed.
-
-    effort: how hard to compress, 0 to 3.
-    """
+    """A `ConnectionTransport` that compresses what is written, and decompresses what it is fed."""
 
     def __init__(
         self, inner: ConnectionTransport, connection: CompressedConnection, clock: Clock, effort: int
     ) -> None:
         self.inner = inner
-        self.effort = effort
+        self.compress(effort)
         self._connection = connection
         self._clock = clock
         self._unframer = Unframer(BEFORE_LOGIN)
@@ -63,6 +61,10 @@ class CompressedWire:
         self._queued = 0
         self._written = self._given = self._taken = 0  # bytes: compressed; what they stand for; of it, taken
         self._marks: deque[tuple[int, int]] = deque()  # the first two after each write
+
+    def compress(self, effort: int) -> None:
+        """Compress so hard from now on: 0 to 3."""
+        self._effort = effort if COMPILED else 0
 
     def admit(self) -> None:
         """Take larger chunks from now on: the peer has logged in."""
@@ -87,11 +89,10 @@ class CompressedWire:
         self._reading = True
         try:
             while not (self._paused or connection.closed_reason):
-                data = self._unframer.take()
-                if data is None:
+                data = self._take()
+                if not data:
                     break
-                if data:
-                    connection.receive_plain(data)
+                connection.receive_plain(data)
                 if self._clock.now() >= until:
                     self._read_later()
                     break
@@ -101,6 +102,16 @@ class CompressedWire:
             self._reading = False
         if not connection.closed_reason:
             connection.count_part()
+
+    def _take(self) -> bytes:
+        """Return what the next chunks carry, small ones together; b"" if there are none."""
+        pieces: list[bytes] = []
+        size = 0
+        while size < CHUNK and (found := self._unframer.take()) is not None:
+            if found:
+                pieces.append(found)
+                size += len(found)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _read_later(self) -> None:
         if not self._later:
@@ -134,25 +145,25 @@ class CompressedWire:
     # --- writing
 
     def write(self, data: bytes) -> None:
-        """Compress and send `data`; if it is large, in later turns."""
+        """Compress and send `data`; if that takes long, in later turns."""
         if self._closing:
             return
-        if not self._queue and len(data) <= CHUNK:
-            self._send(_BEGIN + self._chunk(data), len(data))
+        most = CHUNK if self._effort else PLAIN_CHUNK
+        pieces = (data,) if len(data) <= most else [data[at : at + most] for at in range(0, len(data), most)]
+        if not self._queue and (len(pieces) == 1 or not self._effort):
+            self._send(pieces)
             return
         if not self._queue:
             self._clock.soon(self._write)
-        self._queue.extend(data[at : at + CHUNK] for at in range(0, len(data), CHUNK))
+        self._queue.extend(pieces)
         self._queued += len(data)
 
     def _write(self) -> None:
-        queue, until, chunks, size = self._queue, self._clock.now() + _TURN, [_BEGIN], 0
+        queue, until = self._queue, self._clock.now() + _TURN
         while queue and self._clock.now() < until:
             piece = queue.popleft()
-            size += len(piece)
-            chunks.append(self._chunk(piece))
-        self._queued -= size
-        self._send(b"".join(chunks), size)
+            self._queued -= len(piece)
+            self._send((piece,))
         if queue:
             self._clock.soon(self._write)
         elif self._closing:
@@ -160,14 +171,18 @@ class CompressedWire:
         elif not self.inner.get_write_buffer_size():
             self._connection.writable()
 
-    def _send(self, data: bytes, size: int) -> None:
-        """Write `data`, which stands for `size` bytes."""
+    def _send(self, pieces: Sequence[bytes]) -> None:
+        """Compress and write some pieces, as one stream."""
         if not self.inner.get_write_buffer_size():
             self._marks.clear()
             self._taken = self._given
+        chunks = [_BEGIN]
+        for piece in pieces:
+            chunks += parts(piece, self._effort)
+            self._given += len(piece)
+        data = b"".join(chunks)
         self.inner.write(data)
         self._written += len(data)
-        self._given += size
         self._marks.append((self._written, self._given))
 
     def unread(self) -> int:
@@ -176,9 +191,6 @@ class CompressedWire:
         while self._marks and self._marks[0][0] <= taken:
             self._taken = self._marks.popleft()[1]
         return self._queued + self._given - self._taken
-
-    def _chunk(self, data: bytes) -> bytes:
-        return chunk(data, self.effort if COMPILED else 0)
 
     def get_write_buffer_size(self) -> int:
         """Return how many bytes the peer has not taken: those that are not compressed yet, and the others."""

@@ -59,7 +59,7 @@ class ServerConnection(Connection):
         options = self.compression_options
         if self._compressed is not None and options.mode == AUTO:
             self.compression = by_rtt(options, rtt)
-            self._compressed.effort = EFFORTS[self.compression]
+            self._compressed.compress(EFFORTS[self.compression])
 
     def follow_compression(self) -> bool:
         """Compress as the options say now, after they have changed.
@@ -75,7 +75,7 @@ class ServerConnection(Connection):
             self.adapt_compression(self.ping_timer.rtt)
         else:
             self.compression = mode
-            self._compressed.effort = EFFORTS[mode]
+            self._compressed.compress(EFFORTS[mode])
         return True
 
     def _unread(self) -> int:

@@ -157,6 +157,7 @@ def test_a_bomb_is_taken_chunk_by_chunk() -> None:
     assert not (peer.wire.paused or peer.closed)
 
 
+@pytest.mark.skipif(not COMPILED, reason="nothing is compressed without the compiled part")
 def test_large_writes_are_compressed_in_turns() -> None:
     peer, reader = logged_in()
     data = random.Random(1).randbytes(5 * CHUNK)
