@@ -45,7 +45,7 @@ class LeafLinks:
 
     def start(self) -> None:
         """Listen to the other servers of the cluster."""
-        self._subscription = self._pubsub.subscribe(SUBJECT, self._told)
+        self._subscription = self._pubsub.subscribe(SUBJECT, self._reported)
 
     def stop(self) -> None:
         """Listen no more, and tell nothing more."""
@@ -70,13 +70,13 @@ class LeafLinks:
                 self._lost(process)
         elif self._node_statuses.knows(server_id):
             self._lost(server_id)
-            told = {"cluster": self._host.cluster_name, "server": server_id}
-            self._pubsub.publish(SUBJECT, json.dumps(told).encode())
+            info = {"cluster": self._host.cluster_name, "server": server_id}
+            self._pubsub.publish(SUBJECT, json.dumps(info).encode())
 
-    def _told(self, message: Message) -> None:
+    def _reported(self, message: Message) -> None:
         try:
-            told = json.loads(message.body)
-            cluster, server_id = str(told["cluster"]), str(told["server"])
+            info = json.loads(message.body)
+            cluster, server_id = str(info["cluster"]), str(info["server"])
         except (ValueError, TypeError, KeyError):
             return
         # Another cluster may still have a route to that server, or a leaf connection.
