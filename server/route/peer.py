@@ -40,6 +40,7 @@ class RouteContext(ConnectionContext):
     cluster: the part of the options for clusters.
     documents: INFO and CONNECT of this server.
     slow_consumers: how many peers were closed because they did not read.
+    also_pinned: accounts that a peer has pinned since, by a reload.
     wanted: is called with the name of an account that does not exist here, when a peer subscribes in it.
     turns: the turns of the loop in which interest is advertised.
     """
@@ -49,6 +50,7 @@ class RouteContext(ConnectionContext):
         super().__init__(clients.options, clients.registry, clients.services)
         self.documents = RouteDocuments(self.options, self.identity, clients.info)
         self.slow_consumers = 0
+        self.also_pinned: set[str] = set()
         self.wanted: Callable[[str], None] = lambda name: None
         self.turns = TurnScheduler(self.clock.soon)
         self.take(clients.options)
@@ -85,7 +87,8 @@ class RouteContext(ConnectionContext):
         if not self.pooled:
             return []
         system = self.registry.system
-        return list(dict.fromkeys([*self.cluster.accounts, *([system.name] if system is not None else [])]))
+        own = [*self.cluster.accounts, *([system.name] if system is not None else [])]
+        return list(dict.fromkeys([*own, *self.also_pinned]))
 
     @property
     def auth_timeout(self) -> int:

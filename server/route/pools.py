@@ -90,6 +90,13 @@ class RoutePools:
 
     # --- routes come and go
 
+    def joining(self, connection: RouteConnection, peer: PeerRoutes) -> None:
+        """Let the account of a route that is about to be joined leave the pool."""
+        name = connection.pinned.encode("utf-8", "surrogateescape")
+        for other in peer:
+            if other is not connection and name in other.account_routes:
+                other.account_routes[name].review()
+
     def joined(self, connection: RouteConnection, peer: PeerRoutes) -> bool:
         """Let accounts use a route that is joined. Return whether it is the first to its peer."""
         first = not connection.pinned and not peer.known
@@ -187,20 +194,21 @@ class RoutePools:
             self._report(peer)
 
     def pins(self, connection: RouteConnection, info: RouteInfo) -> None:
-        """Answer a peer that pins one more account from now on: it tells its interest again.
+        """Answer a peer that pins one more account from now on. A connection for it is dialled.
 
-        The account's interest that came over the pool has ended. If it is not pinned here, the peer goes on
-        with the pool when this server declines its connection.
+        The account's interest that came over the pool has ended: it is told again there.
         """
         peer = self.peers.get(connection.info.server_id) if connection.info is not None else None
         if peer is None or not info.route_account:
             return
         name = info.route_account
         peer.declined.discard(name)
+        self._context.also_pinned.add(name)
         for each in peer:
             if not each.pinned and (account_route := each.account_routes.get(name.encode())) is not None:
                 account_route.forget_interest()
         connection.send_line(encode.info({k: v for k, v in info.given.items() if k != "route_account"}))
+        self.answered(connection)
 
     # --- more routes to the same server
 

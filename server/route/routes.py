@@ -222,6 +222,8 @@ class Routes(RouteContext):
         self._joined(connection, info, peer)
 
     def _joined(self, connection: RouteConnection, info: RouteInfo, peer: PeerRoutes) -> None:
+        if connection.pinned:
+            self.pools.joining(connection, peer)
         connection.join()
         first = self.pools.joined(connection, peer)
         if first or connection.pinned:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import urllib.request
 from collections import Counter
 from typing import Any
@@ -111,3 +112,33 @@ def test_three_servers_find_each_other() -> None:
     finally:
         for server in servers:
             server.stop()
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["first reloads", "second reloads"])
+@pytest.mark.parametrize("pair", PAIRS, ids="-".join)
+def test_an_account_is_pinned_by_a_reload(pair: tuple[str, str], which: int) -> None:
+    """Of one server, which is enough while both run."""
+    first = START[pair[0]](CONFIG.replace("NAME", "a").replace("ROUTES", "").replace("INSIDE", ""))
+    try:
+        url = f'"nats-route://127.0.0.1:{first.ports["route"]}"'
+        second = START[pair[1]](CONFIG.replace("NAME", "b").replace("ROUTES", url).replace("INSIDE", ""))
+        try:
+            eventually(lambda: counts(first) == counts(second) == POOL, 30)
+            server = (first, second)[which]
+            routes_of = ("", url)[which]
+            inside = "accounts: [A]"
+            server.configure(
+                CONFIG.replace("NAME", "ab"[which]).replace("ROUTES", routes_of).replace("INSIDE", inside)
+            )
+            assert server.process is not None
+            server.process.send_signal(signal.SIGHUP)
+            login = {"user": "A", "pass": "A"}
+            if server.name != "pyjs":  # which makes all routes again, and then keeps to the pool of the other
+                eventually(lambda: counts(first)["A"] == counts(second)["A"] == 1, 30)
+            with first.connect(**login) as here, second.connect(**login) as there:
+                heard_once(here, there)
+                heard_once(there, here)
+        finally:
+            second.stop()
+    finally:
+        first.stop()
