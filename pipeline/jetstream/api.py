@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from ...client import BlockingConnection, NoResponders
+from ...protocol import headers
 from ...protocol.errors import ApiError
 from ...protocol.timestamp import format_rfc3339
 from .errors import STREAM_NOT_FOUND, UnknownStream
@@ -19,6 +20,7 @@ from .stream_status import StreamStatus
 
 PREFIX = "$JS.API"
 NO_MESSAGE = 10037
+NOT_FOUND, NO_MORE = 404, 204
 _FORBIDDEN = frozenset(" \t\r\n\f.*>/\\")
 
 
@@ -114,3 +116,24 @@ class JetStreamRequests:
                 return None
             raise
         return int(answer["message"]["seq"])
+
+    def left(self, name: str, sequence: int, subject: str = "") -> int:
+        """Return how many messages a stream has from a sequence on, as any of its replicas counts them.
+
+        subject: only those that match it
+
+        The stream must allow direct gets. Raises ApiError.
+        """
+        request = {"seq": sequence, "batch": 1, "next_by_subj": subject or ">"}
+        connection, count = self.connection, 0
+        inbox = connection.new_inbox()
+        sid = connection.subscribe(inbox)
+        try:
+            connection.publish(f"{self.prefix}.DIRECT.GET.{name}", json.dumps(request).encode(), reply=inbox)
+            while not (answer := connection.receive()).status:
+                count = 1 + int(headers.get(answer.header, b"Nats-Num-Pending") or 0)
+        finally:
+            connection.unsubscribe(sid)
+        if answer.status not in {NO_MORE, NOT_FOUND}:
+            raise ApiError(answer.status, 0, f"a direct get from stream {name} was refused")
+        return count

@@ -49,6 +49,7 @@ class StreamRange:
         read
     late_bound: whether the range starts at whatever the stream begins with when it is read; what left the
         front before that is no loss
+    stored_after: a time that its messages were stored after, in ns since the epoch; 0 if not known
     """
 
     stream: str
@@ -57,6 +58,7 @@ class StreamRange:
     subjects: tuple[str, ...] = ()
     created: str = ""
     late_bound: bool = False
+    stored_after: int = 0
 
 
 def read(
@@ -80,7 +82,8 @@ def read(
     retry_interval: seconds between two such attempts
 
     Raises ShortRead, UnknownStream, ApiError, AuthorizationError, NotPermitted, and DataLoss unless
-    `tolerate_loss`. What left the front of a late-bound range is one warning with a count, at the end.
+    `tolerate_loss`. What left the front of a late-bound range is one warning with a count, at the end. What
+    newer messages of the same subjects have replaced, as in a key-value bucket, is neither.
     """
     names = tuple(columns) if columns is not None else layout.names(headers=headers)
     reading = _Reading(connection, api, range, batch, tolerate_loss=tolerate_loss)
@@ -211,7 +214,7 @@ class _Reading:
         """Move the position to the stream's first message if that is later."""
         if stream.first > self.position:
             until = min(stream.first, self._range.end)
-            self._lose_front(self.position, until, until - self.position)
+            self._lose_front(stream, self.position, until, until - self.position)
             self.position = until
 
     def _check_gaps(self, message_range: MessageRange) -> None:
@@ -221,7 +224,8 @@ class _Reading:
             stream = self._facts()
             until = min(stream.first, message_range.until)
             if missing < until:
-                self._lose_front(missing, until, message_range.rows.absent(self.position, until))
+                absent = message_range.rows.absent(self.position, until)
+                self._lose_front(stream, missing, until, absent)
             for lost in stream.lost:
                 if self.position <= lost < message_range.until:
                     self._lose(lost, lost + 1, "the server found it damaged")
@@ -247,8 +251,10 @@ class _Reading:
         if not self._tolerate:
             raise DataLoss(self._range.stream, first, end - 1, reason)
 
-    def _lose_front(self, first: int, end: int, absent: int) -> None:
+    def _lose_front(self, stream: StreamStatus, first: int, end: int, absent: int) -> None:
         """Note that the stream now begins behind sequences that were not read, `absent` in number."""
+        if stream.only_compacted(self._range.stored_after):
+            return
         if self._range.late_bound:
             self._rolled_off += absent
         else:

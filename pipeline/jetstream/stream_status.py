@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ...protocol.timestamp import parse_rfc3339
+
 
 @dataclass(frozen=True)
 class StreamStatus:
@@ -23,6 +25,7 @@ class StreamStatus:
     lost: tuple[int, ...]  # sequences that the server found damaged
     config: Mapping[str, Any]
     counts: Mapping[str, int]  # messages by subject, of the subjects that were asked for
+    now: int = 0  # the server's time of the answer, in ns since the epoch; 0 if it does not say
 
     @classmethod
     def of(cls, name: str, info: Mapping[str, Any]) -> StreamStatus:
@@ -41,6 +44,7 @@ class StreamStatus:
             lost=tuple((state.get("lost") or {}).get("msgs") or ()),
             config=dict(info["config"]),
             counts={str(key): int(value) for key, value in (state.get("subjects") or {}).items()},
+            now=parse_rfc3339(str(info["ts"])) if info.get("ts") else 0,
         )
 
     @property
@@ -67,6 +71,42 @@ class StreamStatus:
     def allow_direct(self) -> bool:
         """Whether any replica answers direct gets."""
         return bool(self.config.get("allow_direct"))
+
+    @property
+    def max_age(self) -> int:
+        """How long a message is kept, in nanoseconds; 0: without a limit."""
+        return int(self.config.get("max_age") or 0)
+
+    @property
+    def compacts(self) -> bool:
+        """Whether a new message removes an older one of its subject, as in a key-value bucket."""
+        return int(self.config.get("max_msgs_per_subject") or -1) > 0
+
+    def stored_after(self, sequence: int) -> int:
+        """Return a time that messages from a sequence on were stored after, in ns since the epoch.
+
+        0 where `only_compacted` has no use for it: for a stream that does not compact, or without an age.
+        """
+        if not self.compacts or not self.max_age:
+            return 0
+        return self.now if sequence > self.last else parse_rfc3339(self.first_time)
+
+    def only_compacted(self, stored_after: int) -> bool:
+        """Return whether messages that left the front can only have been overwritten.
+
+        stored_after: a time in ns since the epoch that they were stored after; 0 if that is not known
+
+        That is so if no other limit removes messages: none of number and bytes that discards old ones, and
+        none of age that they can have reached. A stream without any message was emptied by something else.
+        What a purge, or a limit that no longer is, took from the front looks the same.
+        """
+        if not self.compacts or not self.messages:
+            return False
+        if self.discard == "old" and (self.max_msgs > 0 or self.max_bytes > 0):
+            return False
+        if not self.config.get("mirror"):  # whose messages may be older than itself
+            stored_after = max(stored_after, parse_rfc3339(self.created))
+        return not self.max_age or 0 < self.now < stored_after + self.max_age
 
     @property
     def sealed(self) -> bool:

@@ -127,7 +127,7 @@ class QuerySettings:
 
     @property
     def min_partitions(self) -> int:
-        """The least number of tasks; 0: as many as there are streams."""
+        """The least number of tasks; 0: as the sizes of the streams suggest."""
         return self.values.get("minPartitions") or 0
 
     @property
@@ -149,11 +149,6 @@ class QuerySettings:
     def max_trigger_delay(self) -> float:
         """The seconds that a batch may wait for `min_offsets`."""
         return float(self.values["maxTriggerDelay"])
-
-    @property
-    def push_filters(self) -> bool:
-        """Whether to apply the filters of a query, if Spark offers them."""
-        return bool(self.values["pushFilters"])
 
     @property
     def batch_rows(self) -> int:

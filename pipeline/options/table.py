@@ -171,9 +171,14 @@ READING = (
         values.count,
         READERS,
         "split a read into this many tasks, or a few more",
-        unset="one for each stream",
+        unset="tasks of about 100,000 messages or 64 MB",
     ),
-    Option("maxRecordsPerPartition", values.count, READERS, "most sequences that one task reads"),
+    Option(
+        "maxRecordsPerPartition",
+        values.count,
+        READERS,
+        "most sequences that one task reads; the stream is then cut by sequences alone",
+    ),
     Option(
         "failOnDataLoss",
         values.flag,
@@ -184,14 +189,6 @@ READING = (
         default="true",
     ),
     Option("includeHeaders", values.flag, READERS, "add a column `headers`", default="false"),
-    Option(
-        "pushFilters",
-        values.flag,
-        frozenset({READ}),
-        "let the server apply filters on subject, sequence, timestamp and stream, if the session pushes them "
-        "down; only for a DataFrame that one query uses once",
-        default="false",
-    ),
     Option("batchRows", values.count, READERS, "rows of an Arrow record batch", default="10000"),
     Option(
         "fetchRetries",

@@ -70,7 +70,7 @@ class PositionResolver:
         return found
 
     def _there(self, sequence: int, stream: StreamStatus, option: str) -> int:
-        if sequence < stream.first and stream.retention == LIMITS:
+        if sequence < stream.first and stream.retention == LIMITS and not stream.only_compacted(0):
             self._lose(
                 DataLoss(
                     stream.name,

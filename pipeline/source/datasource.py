@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 
-from ..options import QuerySettings
+from ..options import OptionError, QuerySettings
 from ..options.table import READ, STREAM, WRITE
-from . import batch, columns
+from . import columns
+from .batch import BatchReader
 from .stream import StreamReader
 
 if TYPE_CHECKING:
-    from collections.abc import MutableMapping
+    from collections.abc import Mapping, MutableMapping
 
     from pyspark.sql.datasource import (
         DataSourceReader,
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
         DataSourceWriter,
     )
     from pyspark.sql.types import StructType
+
+
+VIEW = "use CREATE TEMPORARY VIEW name USING jetstream OPTIONS (…), or pyjs.pipeline.table(spark, …)"
 
 
 class JetStreamSource(DataSource):
@@ -33,6 +37,7 @@ class JetStreamSource(DataSource):
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
+        _refuse_catalog(options)
         self.given = dict(options)
         self.settings = QuerySettings.of(self.given)
 
@@ -47,7 +52,7 @@ class JetStreamSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader for `spark.read`."""
-        return batch.reader(self.settings.for_use(READ), schema)
+        return BatchReader(self.settings.for_use(READ), schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Return the reader for `spark.readStream`."""
@@ -64,3 +69,17 @@ class JetStreamSource(DataSource):
         from ..sink.writer import StreamWriter
 
         return StreamWriter(self.settings.for_use(WRITE), schema, overwrite)
+
+
+def _refuse_catalog(options: Mapping[str, str]) -> None:
+    """Raise OptionError for a table of Spark's catalog.
+
+    Spark (seen in 4.3) tells a Python source the options of CREATE TABLE once, with its own `provider`, to
+    get the columns. It does not keep them: every later query has none, not even the stream's name.
+    """
+    if any(key.lower() == "provider" for key in options):
+        what = "CREATE TABLE … USING jetstream is refused, since Spark keeps no options of such a table"
+        raise OptionError("provider", what, VIEW)
+    if not options:
+        what = "is missing, as is every other option: Spark keeps none for a table of its catalog"
+        raise OptionError("servers", what, VIEW)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from ...client import BlockingConnection
+from ...client import BlockingConnection, ClientError
+from ...protocol.errors import ApiError
 from ..jetstream import JetStreamRequests, Retries, StreamStatus, UnknownStream, may_pass
 from ..options import OptionError, QuerySettings
+from .partitions import find_cuts, share
 
 T = TypeVar("T")
 LIMITS = "limits"
@@ -65,6 +67,36 @@ class StreamDirectory:
                 if self.settings.pattern is None and not missing_ok:
                     raise
         return found
+
+    def cuts(
+        self, found: Mapping[str, StreamStatus], ranges: Mapping[str, tuple[int, int]]
+    ) -> dict[str, tuple[int, ...]]:
+        """Return where to cut ranges of streams into tasks, for those not to be cut by sequences alone."""
+        settings = self.settings
+        if settings.max_records:
+            return {}
+        total = sum(end - start for start, end in ranges.values())
+        cuts = {}
+        for name, (start, end) in ranges.items():
+            wanted = settings.min_partitions and share(settings.min_partitions, end - start, total)
+            cuts[name] = find_cuts(
+                found[name], start, end, wanted, functools.partial(self._left, found[name])
+            )
+        return {name: edges for name, edges in cuts.items() if edges}
+
+    def _left(self, stream: StreamStatus, sequence: int) -> int | None:
+        """Return how many messages a stream has from a sequence on, of those on the subject of the settings.
+
+        None if the stream allows no direct gets, or if that is not known.
+        """
+        if not stream.allow_direct:
+            return None
+        filters = self.settings.subjects
+        subject = filters[0] if len(filters) == 1 else ""
+        try:
+            return self.ask(lambda api: api.left(stream.name, sequence, subject))
+        except (ApiError, ClientError):
+            return None
 
     def _connected(self) -> JetStreamRequests:
         if self._api is None:

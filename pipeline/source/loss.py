@@ -50,7 +50,8 @@ def lost(mark: StreamOffset, stream: StreamStatus) -> DataLoss | None:
     """Return what a reader at `mark` has lost of the stream that `stream` describes, None if nothing.
 
     A work queue and a stream kept by interest lose acknowledged messages: that is their purpose. What left
-    the front before a query that starts at `earliest` read anything is no loss either.
+    the front before a query that starts at `earliest` read anything is no loss either, nor what newer
+    messages of the same subjects have replaced, as in a key-value bucket.
     """
     if stream.created != mark.created:
         return Recreated(stream.name, mark.next, mark.created, stream.created)
@@ -62,7 +63,9 @@ def lost(mark: StreamOffset, stream: StreamStatus) -> DataLoss | None:
             f"the stream ends at sequence {stream.last}, before {mark.next}, where reading stands",
         )
     if stream.retention == "limits" and stream.first > mark.next and not mark.earliest:
-        return DataLoss(stream.name, mark.next, stream.first - 1)
+        return (
+            None if stream.only_compacted(mark.after) else DataLoss(stream.name, mark.next, stream.first - 1)
+        )
     return None
 
 
@@ -70,4 +73,4 @@ def resumed(mark: StreamOffset, stream: StreamStatus) -> StreamOffset:
     """Return where a reader that tolerates loss continues."""
     if stream.created != mark.created:
         return StreamOffset(stream.first, stream.created, stream.first)
-    return StreamOffset(min(mark.next, stream.last + 1), mark.created, mark.since)
+    return StreamOffset(min(mark.next, stream.last + 1), mark.created, mark.since, after=mark.after)

@@ -4,13 +4,15 @@ Spark keeps it in a checkpoint as `{"ORDERS": {"next": 1235, "created": "2026-â€
 `created` distinguishes a stream from a later one of the same name. If the previous offset did not have a
 stream, or had another one of its name, the mark also has `since`: the sequence from which this offset counts,
 so that a batch that is read again has the same messages as at first. Where a new query starts at `earliest`,
-the mark has `earliest`; an offset that ends a batch, as in a checkpoint, never has it.
+the mark has `earliest`; an offset that ends a batch, as in a checkpoint, never has it. If a stream compacts
+and has a `max_age`, the mark has `after`, which tells compaction from loss. If a batch is not cut into tasks
+by its sequences alone, the mark has the `cuts`, so that the tasks are the same when it is planned again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 Offset = dict[str, dict[str, Any]]
@@ -25,12 +27,16 @@ class StreamOffset:
     since: the sequence from which the offset counts, as described above, else 0
     earliest: whether it is where a new query starts at `earliest`: what leaves the front before that is read
         is no loss
+    after: a time that all messages from `next` on were stored after, in ns since the epoch; 0 if not known
+    cuts: the sequences at which the batch that ends here is cut into tasks, in order
     """
 
     next: int
     created: str
     since: int = 0
     earliest: bool = False
+    after: int = 0
+    cuts: tuple[int, ...] = ()
 
 
 StreamOffsets = dict[str, StreamOffset]
@@ -45,6 +51,8 @@ def read(offset: Mapping[str, Mapping[str, Any]]) -> StreamOffsets:
                 str(mark["created"]),
                 int(mark.get("since", 0)),
                 earliest=mark.get("earliest") is True,
+                after=int(mark.get("after", 0)),
+                cuts=tuple(int(cut) for cut in mark.get("cuts", ())),
             )
             for stream, mark in offset.items()
         }
@@ -60,6 +68,8 @@ def write(marks: StreamOffsets) -> Offset:
         stream: {"next": mark.next, "created": mark.created}
         | ({"since": mark.since} if mark.since else {})
         | ({"earliest": True} if mark.earliest else {})
+        | ({"after": mark.after} if mark.after else {})
+        | ({"cuts": list(mark.cuts)} if mark.cuts else {})
         for stream, mark in sorted(marks.items())
     }
 
@@ -99,6 +109,10 @@ def between(start: StreamOffsets, end: StreamOffsets, most: int) -> StreamOffset
     for stream in sorted(waiting, key=lambda name: waiting[name][0] - waiting[name][1])[:left]:
         shares[stream] += 1
     found = dict(end)
-    for stream, (first, _) in waiting.items():
-        found[stream] = StreamOffset(first + shares[stream], end[stream].created, end[stream].since)
+    for stream, (first, last) in waiting.items():
+        if first + shares[stream] < last:
+            # What is left was stored after what was read, and no more is known of its time.
+            before = start.get(stream)
+            after = before.after if before and before.created == end[stream].created else 0
+            found[stream] = replace(end[stream], next=first + shares[stream], after=after)
     return found

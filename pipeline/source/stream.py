@@ -6,6 +6,7 @@ import functools
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -57,6 +58,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.latest: Offset | None = None
         self.waiting_since: float | None = None  # since when there is less than minOffsetsPerTrigger
         self.known: dict[str, str] = {}  # streams that may be read, with when they were created
+        self.ended: StreamOffsets = {}  # where streams ended at the last check
         self.warned: set[str] = set()
 
     # -- offsets, on the driver
@@ -70,9 +72,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         found = self._statuses()
         bounds = PositionResolver(self.settings, self.directory)
         self.position = {
-            name: StreamOffset(
-                _kept(bounds.start(stream), stream), stream.created, earliest=bounds.late_bound(name)
-            )
+            name: _start(_kept(bounds.start(stream), stream), stream, earliest=bounds.late_bound(name))
             for name, stream in found.items()
         }
         self.acknowledged = self.position
@@ -107,6 +107,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if start is not None and given is not None:
             self._acknowledge(given)
         before = self._still_there(given, found) if given is not None else None
+        self.ended = {name: _start(stream.last + 1, stream) for name, stream in found.items()}
         end = {name: self._end(stream, before) for name, stream in found.items()}
         end |= {name: mark for name, mark in (before or {}).items() if name not in found}
         self.latest = offsets.write(end)
@@ -120,6 +121,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self.backoff.idle()
             return offsets.write(given)
         self.backoff.busy()
+        if before is not None and end is not before:
+            cuts = self.directory.cuts(found, offsets.ranges(before, end))
+            end = {name: replace(mark, cuts=cuts.get(name, ())) for name, mark in end.items()}
         self.position = end
         return offsets.write(end)
 
@@ -129,10 +133,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Set the present ends of the streams as the last to read up to."""
-        self.target = {
-            name: StreamOffset(stream.last + 1, stream.created, 0)
-            for name, stream in self._statuses().items()
-        }
+        self.target = {name: _start(stream.last + 1, stream) for name, stream in self._statuses().items()}
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[InputPartition]:
         """Return the tasks of the batch between two offsets, always the same for the same two."""
@@ -140,6 +141,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.position = marks
         pieces = cut(
             offsets.ranges(since, marks),
+            {name: mark.cuts for name, mark in marks.items()},
             least=self.settings.min_partitions,
             most=self.settings.max_records,
         )
@@ -152,6 +154,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     self.settings.subjects,
                     marks[name].created,
                     late_bound=offsets.late_bound(since, marks, name),
+                    stored_after=since[name].after if name in since else 0,
                 )
             )
             for name, low, high in pieces
@@ -212,12 +215,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _still_there(self, given: StreamOffsets, found: dict[str, StreamStatus]) -> StreamOffsets:
         """Return where reading continues: where the query stands, unless the stream lost those messages."""
         kept = {}
-        for name, mark in given.items():
+        for name, given_mark in given.items():
             stream = found.get(name)
+            mark = self._dated(given_mark, name)
             loss = lost(mark, stream) if stream is not None else UnknownStream(name)
             if loss is None:
                 first = max(mark.next, stream.first) if stream and mark.earliest else mark.next
-                kept[name] = StreamOffset(first, mark.created)
+                kept[name] = StreamOffset(first, mark.created, after=mark.after)
                 continue
             if self.settings.fail_on_data_loss:
                 raise loss
@@ -225,11 +229,17 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             kept[name] = resumed(mark, stream) if stream is not None else mark
         return kept
 
+    def _dated(self, mark: StreamOffset, name: str) -> StreamOffset:
+        """Return a mark whose `after` says what the last check showed: an idle stream's offset grows old."""
+        ended = self.ended.get(name)
+        known = ended is not None and ended.created == mark.created and ended.next <= mark.next
+        return replace(mark, after=max(mark.after, ended.after)) if known and ended else mark
+
     def _end(self, stream: StreamStatus, before: StreamOffsets | None) -> StreamOffset:
         """Return the end of a stream, with where it begins if the query has not read it yet."""
         known = (before or {}).get(stream.name)
         since = known.since if known else stream.first if before is not None else 0
-        return StreamOffset(stream.last + 1, stream.created, since)
+        return replace(_start(stream.last + 1, stream), since=since)
 
     def _limited(self, before: StreamOffsets, end: StreamOffsets, limit: ReadLimit | None) -> StreamOffsets:
         if limit is not None and isinstance(limit, ReadAllAvailable):
@@ -259,6 +269,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             LOG.warning("%s", text)
 
 
+def _start(sequence: int, stream: StreamStatus, *, earliest: bool = False) -> StreamOffset:
+    """Return the offset of a reader that continues at a sequence of a stream as it is now."""
+    return StreamOffset(sequence, stream.created, earliest=earliest, after=stream.stored_after(sequence))
+
+
 def _kept(start: int, stream: StreamStatus) -> int:
     """Return the start of a new query.
 
@@ -284,7 +299,7 @@ def _moved(before: StreamOffsets, after: StreamOffsets) -> bool:
 def _not_beyond(end: StreamOffsets, target: StreamOffsets) -> StreamOffsets:
     """Limit the ends to those of the target; streams created since are left to the next run."""
     return {
-        name: StreamOffset(min(mark.next, target[name].next), mark.created, mark.since)
+        name: mark if mark.next <= target[name].next else replace(target[name], since=mark.since)
         for name, mark in end.items()
         if name in target and target[name].created == mark.created
     }

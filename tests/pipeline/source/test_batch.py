@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from lib.jetstream import ALONE, JetStream
+from lib.jetstream import ALONE, SECOND, JetStream
 from lib.process import ServerProcess, free_port
 from lib.spark_query import QUICK, batch, read, sequences, settings
 from pyjs.client import AuthorizationError, ClientError, NoResponders, NoServers, TimedOut
 from pyjs.pipeline.jetstream import DataLoss, ShortRead, UnknownStream, retries
 from pyjs.pipeline.options import OptionError, QuerySettings
-from pyjs.pipeline.source import columns
-from pyjs.pipeline.source.batch import PUSHING_WORKER, BatchReader, PushingReader, reader
+from pyjs.pipeline.source import columns, partitions
+from pyjs.pipeline.source.batch import BatchReader
 from pyjs.pipeline.source.datasource import JetStreamSource
 from pyjs.pipeline.source.directory import StreamDirectory
 from pyjs.pipeline.source.loss import Recreated
 from pyjs.protocol.errors import ApiError
 from pyjs.protocol.timestamp import parse_rfc3339
-from pyspark.sql.datasource import EqualTo, InputPartition
+from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import LongType, StringType, StructType
 
 Serve = Callable[[str], ServerProcess]
@@ -190,6 +190,71 @@ def test_what_leaves_a_full_stream_before_earliest_is_read_is_a_warning(
         read(lasting, planned)
 
 
+def test_what_newer_values_of_a_bucket_replace_is_no_loss_unless_a_limit_may_have_removed_it(
+    server: ServerProcess, js: JetStream, unique: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    limits: list[tuple[dict[str, Any], bool]] = [
+        ({}, True),
+        ({"discard": "new", "max_bytes": 1 << 20}, True),  # as buckets are made
+        ({"max_age": 3600 * SECOND}, True),  # younger than that
+        ({"max_bytes": 1 << 20}, False),
+        ({"max_msgs_per_subject": -1}, False),
+    ]
+    for at, (config, compacted) in enumerate(limits):
+        name = f"{unique}{at}"
+        js.create(name, subjects=[f"{name}.*"], **({"max_msgs_per_subject": 1} | config))
+        for key in "abc":
+            js.publish(f"{name}.{key}")
+        made = settings("read", server, stream=name, startingOffsets=f'{{"{name}": 1}}')
+        reader = BatchReader(made, columns.schema(made))
+        tasks = reader.partitions()
+        js.publish(f"{name}.a")
+        js.call(f"STREAM.PURGE.{name}", {"filter": f"{name}.a", "keep": 1})
+        with caplog.at_level(logging.WARNING):
+            if compacted:
+                assert sequences(read(reader, tasks)) == [2, 3]
+                assert sequences(read(reader, reader.partitions())) == [2, 3, 4]
+            else:
+                with pytest.raises(DataLoss, match="sequences 1 to 1 are gone"):
+                    read(reader, tasks)
+                with pytest.raises(DataLoss, match="sequences 1 to 1 are gone"):
+                    reader.partitions()
+        js.call(f"STREAM.PURGE.{name}")
+        with pytest.raises(DataLoss):  # nothing that replaced them is left
+            read(reader, tasks)
+    assert not caplog.records
+
+
+def test_a_sparse_stream_is_cut_by_its_messages(server: ServerProcess, js: JetStream, unique: str) -> None:
+    js.create(unique, subjects=[f"{unique}.*"], max_msgs_per_subject=1, allow_direct=True)
+    for key in range(10):
+        js.publish(f"{unique}.{key}")
+    js.call(f"STREAM.PURGE.{unique}", {"seq": 10})
+    for _ in range(200):
+        js.publish(f"{unique}.often")
+    for key in range(10, 30):
+        js.publish(f"{unique}.{key}")
+    made = settings("read", server, stream=unique, minPartitions="4")
+    reader = BatchReader(made, columns.schema(made))
+    tasks = reader.partitions()
+    counts = [len(read(reader, [task])) for task in tasks]
+    assert len(counts) == 4
+    assert max(counts) <= 7
+    assert sequences(read(reader, tasks)) == [10, *range(210, 231)]
+
+
+def test_a_stream_of_large_messages_is_cut_by_bytes(
+    server: ServerProcess, js: JetStream, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    js.create(unique, subjects=[unique])
+    for _ in range(8):
+        js.publish(unique, b"x" * 100_000)
+    made = settings("read", server, stream=unique)
+    assert len(BatchReader(made, columns.schema(made)).partitions()) == 1
+    monkeypatch.setattr(partitions, "BYTES", 200_000)
+    assert len(BatchReader(made, columns.schema(made)).partitions()) in {4, 5}
+
+
 def test_a_work_queue_may_be_looked_at(server: ServerProcess, js: JetStream, unique: str) -> None:
     js.create(unique, subjects=[unique], retention="workqueue")
     js.fill(unique, 3)
@@ -305,41 +370,6 @@ def test_planning_tries_again_what_may_pass_and_nothing_else(server: ServerProce
     directory.close()
 
 
-def test_a_filter_makes_less_to_be_read(server: ServerProcess, js: JetStream, unique: str) -> None:
-    js.create(unique, subjects=[f"{unique}.*"])
-    for _ in range(4):
-        js.fill(f"{unique}.a", 1)
-        js.fill(f"{unique}.b", 1)
-    made = settings("read", server, stream=unique)
-    pushing = PushingReader(made, columns.schema(made))
-    assert (
-        list(pushing.pushFilters([EqualTo(("subject",), f"{unique}.b"), EqualTo(("stream",), unique)])) == []
-    )
-    tasks = pushing.partitions()
-    assert [task.value.subjects for task in tasks] == [(f"{unique}.b",)]
-    assert sequences(row for t in tasks for part in pushing.read(t) for row in part.to_pylist()) == [
-        2,
-        4,
-        6,
-        8,
-    ]
-
-
-def test_filters_are_taken_only_where_spark_offers_them_and_the_option_says_so(
-    server: ServerProcess, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    silent, asked = (
-        settings("read", server, stream="S"),
-        settings("read", server, stream="S", pushFilters="true"),
-    )
-    schema = columns.schema(silent)
-    monkeypatch.delitem(sys.modules, PUSHING_WORKER, raising=False)
-    assert type(reader(silent, schema)) is type(reader(asked, schema)) is BatchReader
-    monkeypatch.setitem(sys.modules, PUSHING_WORKER, object())
-    assert type(reader(silent, schema)) is BatchReader
-    assert type(reader(asked, schema)) is PushingReader
-
-
 def test_columns_can_be_chosen_by_a_schema(server: ServerProcess, js: JetStream, unique: str) -> None:
     js.create(unique, subjects=[unique])
     js.fill(unique, 1)
@@ -369,3 +399,6 @@ def test_the_source_validates_options_at_once_and_those_of_a_use_when_it_is_know
     ]
     with pytest.raises(OptionError, match="has no place in a batch read"):
         source.reader(source.schema())
+    for table in ({"servers": "x", "stream": "S", "provider": "jetstream", "option.stream": "S"}, {}):
+        with pytest.raises(OptionError, match="CREATE TEMPORARY VIEW"):
+            JetStreamSource(table)

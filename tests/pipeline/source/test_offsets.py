@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import random
 
@@ -10,7 +11,7 @@ from pyjs.pipeline.jetstream import StreamStatus
 from pyjs.pipeline.source import offsets
 from pyjs.pipeline.source.loss import Recreated, lost, resumed
 from pyjs.pipeline.source.offsets import StreamOffset
-from pyjs.pipeline.source.partitions import USUAL, cut
+from pyjs.pipeline.source.partitions import MESSAGES, cut, find_cuts
 
 OLD, NEW = "2026-11-22T08:00:00Z", "2026-11-23T08:00:00Z"
 
@@ -99,9 +100,39 @@ def test_pieces_cover_every_sequence_once(least: int, most: int) -> None:
 
 def test_the_number_of_pieces_is_about_what_was_asked_for() -> None:
     assert len(cut({"A": (1, 1_000_001)}, least=8)) == 8
-    assert len(cut({"A": (1, 1_000_001)})) == -(-1_000_000 // USUAL)
+    assert len(cut({"A": (1, 1_000_001)})) == -(-1_000_000 // MESSAGES)
     assert len(cut({"A": (1, 4)}, least=8)) == 3
     assert cut({}, least=8) == []
+
+
+def test_a_bucket_of_a_few_keys_after_very_many_updates_is_one_task_and_more_if_they_are_many() -> None:
+    asked = []
+
+    def left(first: int, count: int, end: int, sequence: int) -> int:
+        asked.append(sequence)
+        return max(0, count - max(0, sequence - first) * count // (end - first))
+
+    few = dataclasses.replace(facts(10**10 - 10**6, 10**10), messages=1000)
+    assert find_cuts(few, few.first, few.last + 1, 0, lambda s: left(few.first, 1000, 10**10, s)) == (
+        10**10 + 1,
+    )
+    many = dataclasses.replace(facts(1, 10**10), messages=10**6)
+    edges = find_cuts(many, 1, many.last + 1, 0, lambda s: left(1, 10**6, 10**10, s))
+    assert len(edges) == 10
+    assert all(abs(edge / 10**9 - at) < 0.2 for at, edge in enumerate(edges, 1))
+    assert len(asked) < 100
+    silent = find_cuts(many, 1, many.last + 1, 0, lambda _: None)  # no replica answers
+    assert len(silent) == 10
+    assert find_cuts(few, 1, few.last + 1, 0, lambda s: left(few.first, 1000, 10**10, s)) == (10**10 + 1,)
+    assert [low for _, low, _ in cut({"S": (1, 10**10 + 1)}, {"S": edges})] == [1, *edges[:-1]]
+
+
+def test_an_offset_keeps_where_its_batch_is_cut_and_when_its_messages_were_stored() -> None:
+    mark = StreamOffset(9, OLD, after=5, cuts=(4, 9))
+    assert offsets.read(json.loads(json.dumps(offsets.write({"S": mark})))) == {"S": mark}
+    start, end = {"S": StreamOffset(1, OLD, after=5)}, {"S": StreamOffset(11, OLD, after=9)}
+    assert offsets.between(start, end, 4)["S"] == StreamOffset(5, OLD, after=5)
+    assert offsets.between(start, end, 10)["S"] == end["S"]
 
 
 def test_a_stream_that_has_what_is_next_has_lost_nothing() -> None:

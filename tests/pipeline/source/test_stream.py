@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from lib.eventually import eventually
-from lib.jetstream import ALONE, JetStream
+from lib.jetstream import ALONE, SECOND, JetStream
 from lib.process import ServerProcess
 from lib.spark_query import Query, plain, sequences
 from pyjs.client import NoServers
@@ -348,3 +348,49 @@ def test_a_query_outlives_its_server(
         query.step()
     with pytest.raises(NoServers):
         query.step()
+
+
+def test_a_query_follows_a_bucket_whose_keys_are_overwritten(
+    server: ServerProcess, js: JetStream, unique: str, start: Start
+) -> None:
+    for age in (0, 3600):
+        name = f"{unique}{age}"
+        js.create(name, subjects=[f"{name}.*"], max_msgs_per_subject=1, max_age=age * SECOND)
+        for key in "abcde":
+            js.publish(f"{name}.{key}")
+        query = start(server, stream=name, startingOffsets="earliest", maxOffsetsPerTrigger="3")
+        assert sequences(query.step() or []) == [1, 2, 3]
+        for key in "edcba":
+            js.publish(f"{name}.{key}")
+        query.restart()
+        found = [number for rows in query.drain() for number in sequences(rows)]
+        assert found == [6, 7, 8, 9, 10]
+        js.publish(f"{name}.a")
+        js.call(f"STREAM.PURGE.{name}")
+        with pytest.raises(DataLoss, match="sequences 11 to 11 are gone"):
+            query.step()  # an update was removed, and not by another one
+
+
+def test_a_batch_of_a_sparse_stream_has_the_same_tasks_when_it_is_planned_again(
+    server: ServerProcess, js: JetStream, unique: str, start: Start
+) -> None:
+    name = f"{unique}b"
+    js.create(name, subjects=[f"{name}.*"], max_msgs_per_subject=1, allow_direct=True)
+    js.publish(f"{name}.old")
+    for _ in range(99):
+        js.publish(f"{name}.often")
+    for key in range(20):
+        js.publish(f"{name}.{key}")
+    query = start(server, stream=name, startingOffsets="earliest", minPartitions="3")
+    end = query.plan()
+    assert end is not None
+    assert end[name]["cuts"][-1] == 121
+    planned = [task.value for task in query.reader.partitions(plain(query.start), plain(end))]
+    assert len(planned) == 3
+    for _ in range(50):
+        js.publish(f"{name}.0")
+    query.restart()
+    assert [task.value for task in query.reader.partitions(plain(query.start), plain(end))] == planned
+    assert sequences(query.run(end)) == [1, 100, *range(102, 121)]
+    query.done(end)
+    assert sequences(query.step() or []) == [170]
