@@ -2,6 +2,7 @@
 
 from .api import JetStreamRequests
 from .errors import DataLoss, ShortRead, UnknownStream
+from .last import read_last
 from .range import StreamRange, read
 from .retries import Retries, may_pass
 from .stream_status import StreamStatus
@@ -16,4 +17,5 @@ __all__ = [
     "UnknownStream",
     "may_pass",
     "read",
+    "read_last",
 ]

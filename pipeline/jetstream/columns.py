@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...protocol.headers import decode
+from . import bucket
 
 HEADERS = "headers"
 COLUMNS: dict[str, pa.DataType] = {
@@ -25,7 +26,10 @@ COLUMNS: dict[str, pa.DataType] = {
     HEADERS: pa.map_(pa.string(), pa.list_(pa.string())),
     "size": pa.int64(),  # bytes of headers and payload
     "domain": pa.string(),
+    "key": pa.string(),
+    "operation": pa.string(),
 }
+OF_BUCKETS = ("key", "operation")
 
 
 def schema(columns: Sequence[str]) -> pa.Schema:
@@ -33,9 +37,10 @@ def schema(columns: Sequence[str]) -> pa.Schema:
     return pa.schema([(name, COLUMNS[name]) for name in columns])
 
 
-def names(*, headers: bool) -> tuple[str, ...]:
-    """Return the names of all columns; `headers` is among them only if it is asked for."""
-    return tuple(name for name in COLUMNS if headers or name != HEADERS)
+def names(*, headers: bool, of_bucket: bool = False) -> tuple[str, ...]:
+    """Return the names of all columns; `headers` and those of buckets only if they are asked for."""
+    left_out = (() if headers else (HEADERS,)) + (() if of_bucket else OF_BUCKETS)
+    return tuple(name for name in COLUMNS if name not in left_out)
 
 
 @dataclass(slots=True)
@@ -106,6 +111,10 @@ class MessageColumns:
             return self._sizes()
         if name == HEADERS:
             return self._maps()
+        if name == "key":
+            return bucket.keys(self.subjects)
+        if name == "operation":
+            return bucket.operations(self.headers, len(self))
         return pa.repeat(pa.scalar(stream if name == "stream" else domain, COLUMNS[name]), len(self))
 
     def _sizes(self) -> pa.Array:

@@ -41,8 +41,17 @@ class ConsumerReader:
     """One reading from `start` on: `create` makes the consumer, and leaving a `with` block deletes it."""
 
     def __init__(
-        self, api: JetStreamRequests, stream: str, start: int, end: int, subjects: tuple[str, ...], batch: int
+        self,
+        api: JetStreamRequests,
+        stream: str,
+        start: int,
+        end: int,
+        subjects: tuple[str, ...],
+        batch: int,
+        *,
+        last: bool = False,
     ) -> None:
+        """Prepare a reading; with `last`, of each subject's last message and of what arrives meanwhile."""
         self._api, self._connection = api, api.connection
         self._stream = stream
         self._position, self._end = start, end
@@ -57,13 +66,15 @@ class ConsumerReader:
         self._blocks: list[ArrowMessages] = []  # received, not returned yet
         self._most_bytes = max(ASKED_BYTES, self._connection.max_payload + ROOM)
         self._stuck_at = 0  # the position when a message was last too large for a request
-        self._config = self._configuration(start, subjects)
+        where = {"deliver_policy": "by_start_sequence", "opt_start_seq": start}
+        self._config = self._configuration(
+            {"deliver_policy": "last_per_subject"} if last else where, subjects
+        )
 
-    def _configuration(self, start: int, subjects: tuple[str, ...]) -> dict[str, Any]:
+    def _configuration(self, where: dict[str, Any], subjects: tuple[str, ...]) -> dict[str, Any]:
         config: dict[str, Any] = {
             "name": self._name,
-            "deliver_policy": "by_start_sequence",
-            "opt_start_seq": start,
+            **where,
             "ack_policy": "none",
             "mem_storage": True,
             "num_replicas": 1,

@@ -48,7 +48,10 @@ class DataLoss(Exception):  # noqa: N818 - what happened
         return f"stream {self.stream}: sequences {self.first} to {self.last} are gone: {reason}"
 
     def __str__(self) -> str:
-        return f"{self.happened}; set failOnDataLoss to false to go on with what is left"
+        return (
+            f"{self.happened}; set failOnDataLoss to false to go on with what is left, or, if a DataFrame or "
+            "view was used again, load it anew (pyjs.pipeline.table): it keeps the sequences of its first use"
+        )
 
 
 class Interrupted(Exception):  # noqa: N818 - what happened

@@ -50,6 +50,7 @@ class StreamRange:
     late_bound: whether the range starts at whatever the stream begins with when it is read; what left the
         front before that is no loss
     stored_after: a time that its messages were stored after, in ns since the epoch; 0 if not known
+    last_per_subject: whether only the last message of each subject is meant, as it is when it is read
     """
 
     stream: str
@@ -59,6 +60,7 @@ class StreamRange:
     created: str = ""
     late_bound: bool = False
     stored_after: int = 0
+    last_per_subject: bool = False
 
 
 def read(

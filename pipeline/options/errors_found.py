@@ -19,6 +19,11 @@ _USE_WORDS = {READ: "a batch read", STREAM: "a stream read", WRITE: "a write"}
 _SECRET = frozenset({"password", "token", "nkey", "creds", "user", "servers"})
 
 
+def bucket_stream(bucket: str) -> str:
+    """Return the name of a bucket's stream."""
+    return f"KV_{bucket}"
+
+
 def unknown(options: Mapping[str, str]) -> Iterator[tuple[OptionError, set[str]]]:
     """Yield an error for each unknown option, with the names of options that may be meant."""
     for key in options:
@@ -52,7 +57,7 @@ def together(values: Mapping[str, Any], named: Set[str]) -> Iterator[OptionError
     """
     if {"domain", "jsApiPrefix"} <= named:
         yield OptionError("jsApiPrefix", "is given besides domain", "give one of the two")
-    which = [name for name in ("stream", "streams", "streamPattern") if name in values]
+    which = [name for name in ("stream", "streams", "streamPattern", "bucket") if name in values]
     for other in which[1:]:
         yield OptionError(other, f"is given besides {which[0]}", "give one of them")
     if "password" in values and not {"user"} & (named | values.keys()):
@@ -65,11 +70,17 @@ def together(values: Mapping[str, Any], named: Set[str]) -> Iterator[OptionError
         yield OptionError("minOffsetsPerTrigger", f"{least} is more than maxOffsetsPerTrigger, {most}")
     if len(which) < 2:
         yield from _positions(values)
+    if values.get("lastPerSubject"):
+        for name in (*STARTING, *ENDING, "minPartitions", "maxRecordsPerPartition"):
+            if name in values:
+                yield OptionError(name, "is given besides lastPerSubject", "give one of the two")
     yield from _order(values.get("startingOffsets"), values.get("endingOffsets"))
 
 
 def _positions(values: Mapping[str, Any]) -> Iterator[OptionError]:
     streams = {values["stream"]} if "stream" in values else set(values.get("streams") or ())
+    if "bucket" in values:
+        streams = {bucket_stream(values["bucket"])}
     for name in STARTING + ENDING:
         found: StreamPositions | None = values.get(name)
         if found is None:
@@ -118,7 +129,7 @@ def in_use(values: Mapping[str, Any], given: Set[str], named: Set[str], use: str
         if use not in uses:
             places = " and ".join(_USE_WORDS[place] for place in (READ, STREAM, WRITE) if place in uses)
             yield OptionError(name, f"has no place in {_USE_WORDS[use]}", f"it is for {places}")
-    streams = {"stream", "streams", "streamPattern"}
+    streams = {"stream", "streams", "streamPattern", "bucket"}
     if use in {READ, STREAM} and not streams & (named | {name for name in values if values[name]}):
         yield OptionError("stream", "is missing", "name a stream, several with streams, or a streamPattern")
     positions: StreamPositions | None = values.get("starting")

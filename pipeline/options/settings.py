@@ -11,7 +11,7 @@ from ...client import ConnectionOptions
 from ..jetstream.api import PREFIX, domain_prefix
 from . import connection, errors_found
 from .errors import OptionError
-from .errors_found import BY_NAME, ENDING, STARTING
+from .errors_found import BY_NAME, ENDING, STARTING, bucket_stream
 from .positions import EARLIEST, LATEST, StreamPositions
 from .table import OPTIONS, STREAM
 
@@ -85,8 +85,18 @@ class QuerySettings:
 
     @property
     def stream(self) -> str:
-        """The one stream that is named; empty if none is."""
-        return self.values.get("stream") or ""
+        """The one stream that is named, also that of a bucket; empty if none is."""
+        return self.values.get("stream") or (bucket_stream(self.bucket) if self.bucket else "")
+
+    @property
+    def bucket(self) -> str:
+        """The bucket that is named; empty if none is."""
+        return self.values.get("bucket") or ""
+
+    @property
+    def last_per_subject(self) -> bool:
+        """Whether only the last message of each subject is read."""
+        return bool(self.values["lastPerSubject"])
 
     @property
     def streams(self) -> tuple[str, ...]:

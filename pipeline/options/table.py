@@ -113,6 +113,20 @@ READING = (
         kafka="subscribePattern",
     ),
     Option(
+        "bucket",
+        values.stream,
+        READERS,
+        "the key-value bucket to read, instead of a stream; adds the columns `key` and `operation`",
+    ),
+    Option(
+        "lastPerSubject",
+        values.flag,
+        frozenset({READ}),
+        "read only the last message of each subject, of a bucket the present value of each key; "
+        "one task for each stream",
+        default="false",
+    ),
+    Option(
         "subjects",
         values.subjects,
         READERS,
@@ -260,6 +274,14 @@ WRITING = (
         "effectively-once: how long after its first attempt a batch may be written again, because a task is "
         "retried or a query is restarted; the stream's duplicate window must not be shorter",
         default="10m",
+    ),
+    Option(
+        "failOnForgottenIds",
+        values.flag,
+        frozenset({WRITE}),
+        "effectively-once: whether to fail when rows that may have been written before would be written "
+        "after the stream's duplicate window, and could be stored twice",
+        default="true",
     ),
     Option(
         "writeId",

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from ..jetstream import StreamRange
-from ..options import QuerySettings
+from ..jetstream import StreamRange, StreamStatus
+from ..options import OptionError, QuerySettings
 from . import columns
 from .bounds import PositionResolver
-from .directory import StreamDirectory
+from .directory import LIMITS, StreamDirectory
 from .partitions import cut
 from .read_task import ReadOptions, ReadTask
 
@@ -28,7 +28,7 @@ class BatchReader(DataSourceReader):
 
     def __init__(self, settings: QuerySettings, schema: StructType) -> None:
         self.settings = settings
-        self.reading = ReadOptions(settings, columns.chosen(schema))
+        self.reading = ReadOptions(settings, columns.chosen(schema, settings))
 
     def partitions(self) -> list[InputPartition]:
         """Return the tasks of the read.
@@ -38,6 +38,8 @@ class BatchReader(DataSourceReader):
         directory = StreamDirectory(self.settings)
         try:
             found = directory.stream_statuses()
+            if self.settings.last_per_subject:
+                return [_last(stream, self.settings.subjects) for _, stream in sorted(found.items())]
             bounds = PositionResolver(self.settings, directory)
             ranges = {name: (bounds.start(stream), bounds.end(stream)) for name, stream in found.items()}
             ranges = {name: (start, end) for name, (start, end) in ranges.items() if start < end}
@@ -63,3 +65,16 @@ class BatchReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Return the rows of one task."""
         return self.reading.batches(partition)
+
+
+def _last(stream: StreamStatus, subjects: tuple[str, ...]) -> ReadTask:
+    """Return the task that reads the last message of each subject of a stream. Raises OptionError."""
+    if stream.retention != LIMITS:
+        what = (
+            f"stream {stream.name} has {stream.retention} retention, where a consumer removes what it reads"
+        )
+        raise OptionError("lastPerSubject", what, "leave it out")
+    end = stream.last + 1
+    return ReadTask(
+        StreamRange(stream.name, stream.first, end, subjects, stream.created, last_per_subject=True)
+    )

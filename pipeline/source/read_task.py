@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
 
-from ..jetstream import DataLoss, JetStreamRequests, StreamRange, StreamStatus, UnknownStream, read
+from ..jetstream import (
+    DataLoss,
+    JetStreamRequests,
+    Retries,
+    StreamRange,
+    StreamStatus,
+    UnknownStream,
+    read,
+    read_last,
+)
 from ..options import QuerySettings
 from .directory import LIMITS, StreamDirectory
 from .loss import Recreated
@@ -50,21 +59,41 @@ class ReadOptions:
             if found is None:
                 return
             api, stream = found
-            connection = api.connection
-            yield from read(
-                connection,
-                api,
-                wanted,
-                batch=settings.batch_rows,
-                domain=settings.domain or str(connection.server_info.get("domain") or ""),
-                columns=self.columns,
-                # What is missing in a work queue was acknowledged by somebody.
-                tolerate_loss=not settings.fail_on_data_loss or stream.retention != LIMITS,
-                retries=settings.retries,
-                retry_interval=settings.retry_interval,
-            )
+            yield from self._rows(api, stream, wanted)
         finally:
             directory.close()
+
+    def _rows(
+        self, api: JetStreamRequests, stream: StreamStatus, wanted: StreamRange
+    ) -> Iterator[pa.RecordBatch]:
+        settings, connection = self.settings, api.connection
+        domain = settings.domain or str(connection.server_info.get("domain") or "")
+        # What is missing in a work queue was acknowledged by somebody.
+        tolerate_loss = not settings.fail_on_data_loss or stream.retention != LIMITS
+        if wanted.last_per_subject:
+            yield from read_last(
+                connection,
+                api,
+                wanted.stream,
+                wanted.subjects,
+                batch=settings.batch_rows,
+                domain=domain,
+                columns=self.columns,
+                tolerate_loss=tolerate_loss,
+                retries=Retries(settings.retries, settings.retry_interval),
+            )
+            return
+        yield from read(
+            connection,
+            api,
+            wanted,
+            batch=settings.batch_rows,
+            domain=domain,
+            columns=self.columns,
+            tolerate_loss=tolerate_loss,
+            retries=settings.retries,
+            retry_interval=settings.retry_interval,
+        )
 
     def _facts(
         self, directory: StreamDirectory, wanted: StreamRange

@@ -46,7 +46,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         backoff: Backoff | None = None,
     ) -> None:
         self.settings = settings
-        self.reading = ReadOptions(settings, columns.chosen(schema))
+        self.reading = ReadOptions(settings, columns.chosen(schema, settings))
         self.directory = StreamDirectory(settings)
         self.backoff = backoff or Backoff()
         self.now = now
