@@ -23,6 +23,7 @@ class WriteOptions:
     window: int  # messages in flight
     delivery_timeout: float  # until a row must be acknowledged
     retry_window: float  # for which a stream must remember message ids
+    fail_on_forgotten_ids: bool  # whether to refuse rows whose ids a stream may have forgotten
     write_id: str  # names a batch write, "" for a new name each time
 
     @classmethod
@@ -38,6 +39,7 @@ class WriteOptions:
             window=settings.values["window"],
             delivery_timeout=settings.values["deliveryTimeout"],
             retry_window=settings.values["retryWindow"],
+            fail_on_forgotten_ids=settings.values["failOnForgottenIds"],
             write_id=option("writeId") or "",
         )
         if found.once and found.delivery_timeout > found.retry_window:

@@ -23,6 +23,7 @@ from ..jetstream import JetStreamRequests
 from ..options import QuerySettings
 from . import columns, target, task
 from .errors import SinkError
+from .first_try import recorded
 from .frame import Encoder
 from .publisher import FramePublisher
 from .target import TargetStream
@@ -30,6 +31,8 @@ from .task import WriteTask
 from .write_options import WriteOptions
 
 LOG = logging.getLogger(__name__)
+# Seconds after which a batch that was planned is one that an earlier run may have begun to write.
+RESTARTED = 10.0
 
 
 @dataclass(frozen=True)
@@ -50,8 +53,9 @@ class WritePlan:
 
     options: WriteOptions
     columns: frozenset[str]
-    begun: float  # seconds since the epoch, by the driver's clock
+    begun: float  # when the rows were first to be written: seconds since the epoch, by the driver's clock
     target: TargetStream | None = None
+    again: bool = False  # whether an earlier run of the query may have written rows of this batch
 
     @classmethod
     def make(cls, options: WriteOptions, schema: StructType, *, patient: bool = False) -> WritePlan:
@@ -93,10 +97,10 @@ class WritePlan:
         with publisher:
             found = self.target or self.find_target(publisher.connection)
             publisher.stream = found.stream
-            self._check_age(here, found)
             encoder = self._encoder(here, found, publisher)
             for batch in itertools.chain((head,), batches):
                 for frames in encoder.frames(batch, publisher.sent):
+                    self._check_age(here, found)
                     publisher.publish(frames)
                 publisher.finish()  # nobody reads answers while the next batch is computed
         return TaskCommit(here.partition, publisher.sent, publisher.duplicates)
@@ -116,13 +120,16 @@ class WritePlan:
 
     def _check_age(self, here: WriteTask, found: TargetStream) -> None:
         """Raise SinkError if the stream may have forgotten the message ids of an earlier attempt."""
+        if not self.options.once or not (self.again or here.attempt > 0):
+            return
         age = time.time() - self.begun
-        if self.options.once and here.attempt > 0 and age > found.duplicate_window:
+        if age > found.duplicate_window and self.options.fail_on_forgotten_ids:
             raise SinkError(
                 f"guarantee effectively-once: partition {here.partition} is tried again {age:.0f} s after "
                 f"the write began, and stream {found.stream} remembers message ids for "
                 f"{found.duplicate_window:g} s: rows could be stored twice. Make its duplicate window and "
-                "retryWindow longer than a write takes"
+                "retryWindow longer than a write takes, and than a query may be down; or set "
+                "failOnForgottenIds to false to write this batch all the same"
             )
 
 
@@ -157,8 +164,12 @@ class BatchWriter(DataSourceArrowWriter):
 class StreamWriter(DataSourceStreamArrowWriter):
     """`df.writeStream.format("jetstream")`: appends each micro-batch."""
 
-    def __init__(self, settings: QuerySettings, schema: StructType, overwrite: bool = False) -> None:
+    def __init__(
+        self, settings: QuerySettings, schema: StructType, overwrite: bool = False, *, checkpoint: str = ""
+    ) -> None:
         """Check what can be checked. Spark makes one writer for each batch and one to commit it.
+
+        checkpoint: the folder that the query was given for it
 
         Raises SinkError, ApiError, AuthorizationError. A server that cannot be reached now is not an error
         yet: it may be back when tasks run, and a batch that was written must not fail at its commit.
@@ -173,7 +184,16 @@ class StreamWriter(DataSourceStreamArrowWriter):
             raise SinkError(
                 "option writeId names batch writes; a streaming query has an id in its checkpoint"
             )
-        self._plan = WritePlan.make(options, schema, patient=True)
+        plan = WritePlan.make(options, schema, patient=True)
+        first = recorded(checkpoint) if options.once and checkpoint else None
+        if options.once and first is None:
+            LOG.warning(
+                "the checkpoint cannot be read here: a batch that is written again after the duplicate "
+                "window, because the query was started again, is not noticed"
+            )
+        self._plan = (
+            plan if first is None else replace(plan, begun=first, again=plan.begun - first > RESTARTED)
+        )
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskCommit:
         """Publish a partition of a batch (on an executor)."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
+CHECKPOINT = "checkpointlocation"
 VIEW = "use CREATE TEMPORARY VIEW name USING jetstream OPTIONS (…), or pyjs.pipeline.table(spark, …)"
 
 
@@ -68,7 +69,8 @@ class JetStreamSource(DataSource):
         """Return the writer for `df.writeStream`."""
         from ..sink.writer import StreamWriter
 
-        return StreamWriter(self.settings.for_use(WRITE), schema, overwrite)
+        checkpoint = next((self.given[key] for key in self.given if key.lower() == CHECKPOINT), "")
+        return StreamWriter(self.settings.for_use(WRITE), schema, overwrite, checkpoint=checkpoint)
 
 
 def _refuse_catalog(options: Mapping[str, str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -92,6 +93,13 @@ def test_a_batch_that_runs_again_after_a_restart_is_not_stored_again(
     forget("effectively-once")
     run(**ONCE)
     assert sorted(map(int, env.bodies())) == list(range(200))
+    forget("effectively-once")
+    record = tmp_path / "effectively-once" / "offsets" / "1"
+    record.with_name(".1.crc").unlink()
+    record.write_text(re.sub(r'("batchTimestampMs":)\d+', r"\g<1>1700000000000", record.read_text()))
+    with pytest.raises(Exception, match="is tried again"):  # long after the duplicate window
+        run(**ONCE)
+    run(**ONCE, failOnForgottenIds="false")
     run(guarantee="at-least-once")
     forget("at-least-once")
     run(guarantee="at-least-once")

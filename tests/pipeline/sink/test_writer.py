@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pickle
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -121,6 +123,31 @@ def test_another_attempt_after_the_window_is_refused(env: SinkEnv) -> None:
         old.run(WriteTask("w", 0, 1), iter([env.rows("a")]))
     least = WritePlan.make(WriteOptions.of(env.settings()), schema("subject", "data"))
     replace(least, begun=0.0).run(WriteTask("w", 0, 1), iter([env.rows("a")]))
+
+
+def test_a_batch_of_a_query_that_was_down_longer_than_the_window_is_refused(
+    env: SinkEnv, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    env.create()
+    (tmp_path / "offsets").mkdir()
+
+    def run(seconds: float, *, place: str = str(tmp_path), **options: str) -> int:
+        recorded = (
+            f'v1\n{{"batchWatermarkMs":0,"batchTimestampMs":{(time.time() - seconds) * 1000:.0f}}}\n{{}}'
+        )
+        (tmp_path / "offsets" / "12").write_text(recorded)
+        (tmp_path / "offsets" / "9").write_text(recorded.replace("v1", ""))
+        made = env.settings(**ONCE, **options)
+        writer = StreamWriter(made, schema("subject", "data"), checkpoint=place)
+        return writer._plan.run(WriteTask("q:12", 0, 0), iter([env.rows("a")])).duplicates
+
+    assert [run(1), run(60), run(60, place=f"file:{tmp_path}")] == [0, 1, 1]
+    with pytest.raises(SinkError, match=r"tried again 12\d s after.*failOnForgottenIds"):
+        run(121)
+    assert run(121, failOnForgottenIds="false") == 1
+    assert not caplog.records
+    assert run(121, place="nowhere:/at/all") == 1
+    assert "the checkpoint cannot be read here" in caplog.text
 
 
 def test_a_stream_query_that_does_not_say_its_batch_gets_no_ids(env: SinkEnv) -> None:
