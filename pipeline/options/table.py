@@ -260,12 +260,20 @@ WRITING = (
     ),
     Option(
         "guarantee",
-        values.one_of("at-least-once", "effectively-once"),
+        values.one_of("at-least-once", "effectively-once", "exactly-once"),
         frozenset({WRITE}),
         "whether a row that is sent again is stored again. `effectively-once` prevents it by message ids; it "
         "needs rows that come in the same order again, and a stream whose duplicate window is at least "
-        "`retryWindow`",
+        "`retryWindow`. `exactly-once` prevents it by marks that are stored with the rows, without a window; "
+        "it needs the same order, `markSubject`, and a stream that takes atomic batches",
         default="at-least-once",
+    ),
+    Option(
+        "markSubject",
+        values.literal,
+        frozenset({WRITE}),
+        "exactly-once: the prefix of the subjects of the marks, which the stream must store: "
+        "`<markSubject>.<query or writeId>.<partition>`",
     ),
     Option(
         "retryWindow",

@@ -18,14 +18,22 @@ class TargetStream:
     stream: str = ""
     max_message: int = -1  # bytes of headers and payload; -1 without a limit
     duplicate_window: float = 0.0  # seconds
+    subjects: tuple[str, ...] = ()  # that it stores
 
 
 def find(
-    api: JetStreamRequests, *, stream: str, subject: str, columns: Collection[str], retry_window: float | None
+    api: JetStreamRequests,
+    *,
+    stream: str,
+    subject: str,
+    columns: Collection[str],
+    retry_window: float | None,
+    marks: str = "",
 ) -> TargetStream:
     """Find the stream, or the one that stores `subject`, and check that it accepts the rows.
 
     retry_window: seconds for which it must remember message ids, None without effectively-once
+    marks: the prefix of the subjects of marks, "" without exactly-once
 
     Raises SinkError that says what to change, ApiError, and ClientError.
     """
@@ -54,8 +62,10 @@ def find(
         )
     if retry_window is not None:
         _check_window(found, retry_window)
+    if marks:
+        _check_marks(found, marks)
     largest = int(found.config.get("max_msg_size") or -1)
-    return TargetStream(stream, largest, found.duplicate_window / SECOND)
+    return TargetStream(stream, largest, found.duplicate_window / SECOND, found.subjects)
 
 
 def _check_open(stream: StreamStatus) -> None:
@@ -69,6 +79,20 @@ def _check_open(stream: StreamStatus) -> None:
     if not stream.subjects:
         raise SinkError(
             f"stream {stream.name} stores no subjects (a mirror, or sources only): nothing can be published"
+        )
+
+
+def _check_marks(stream: StreamStatus, marks: str) -> None:
+    """Raise SinkError if the stream takes no atomic batches, or does not store the marks."""
+    if not stream.config.get("allow_atomic"):
+        raise SinkError(
+            f"guarantee exactly-once: stream {stream.name} takes no atomic batches (of nats-server 2.12 or "
+            f"newer, or pyjs). Run: pyjs stream edit {stream.name} --allow-batch"
+        )
+    if not any(matches(pattern, f"{marks}.write.0") for pattern in stream.subjects):
+        raise SinkError(
+            f"guarantee exactly-once: stream {stream.name} does not store the marks of this write, "
+            f"{marks}.*.*; add that subject to it, or give another markSubject"
         )
 
 

@@ -8,7 +8,7 @@ from ...client import ConnectionOptions
 from ..options import QuerySettings
 from .errors import SinkError
 
-EFFECTIVELY_ONCE = "effectively-once"
+EFFECTIVELY_ONCE, EXACTLY_ONCE = "effectively-once", "exactly-once"
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,8 @@ class WriteOptions:
     stream: str  # "" when only subjects say it
     subject: str  # of all rows, "" when a column says it
     once: bool  # guarantee effectively-once: rows have message ids
+    exactly: bool  # guarantee exactly-once: rows are stored in atomic batches, with marks
+    marks: str  # the prefix of the subjects of these, "" without
     window: int  # messages in flight
     delivery_timeout: float  # until a row must be acknowledged
     retry_window: float  # for which a stream must remember message ids
@@ -36,6 +38,8 @@ class WriteOptions:
             stream=settings.stream,
             subject=option("subject") or "",
             once=option("guarantee") == EFFECTIVELY_ONCE,
+            exactly=option("guarantee") == EXACTLY_ONCE,
+            marks=option("markSubject") or "",
             window=settings.values["window"],
             delivery_timeout=settings.values["deliveryTimeout"],
             retry_window=settings.values["retryWindow"],
@@ -46,5 +50,13 @@ class WriteOptions:
             raise SinkError(
                 f"deliveryTimeout ({found.delivery_timeout:g} s) is longer than retryWindow "
                 f"({found.retry_window:g} s): a row could be sent again when its id is forgotten"
+            )
+        if found.exactly != bool(found.marks):
+            raise SinkError(
+                "guarantee exactly-once and markSubject, where its marks are stored, need each other"
+            )
+        if found.exactly and not found.stream:
+            raise SinkError(
+                "guarantee exactly-once needs the option stream: one stream has all rows and marks"
             )
         return found

@@ -22,6 +22,7 @@ from ...client import BlockingConnection, ConnectionLost, NoServers, TimedOut
 from ..jetstream import JetStreamRequests
 from ..options import QuerySettings
 from . import columns, target, task
+from .atomic import ROOM, AtomicPublisher
 from .errors import SinkError
 from .first_try import recorded
 from .frame import Encoder
@@ -80,10 +81,13 @@ class WritePlan:
             subject=self.options.subject,
             columns=self.columns,
             retry_window=self.options.retry_window if self.options.once else None,
+            marks=self.options.marks,
         )
 
     def run(self, here: WriteTask, batches: Iterator[pa.RecordBatch]) -> TaskCommit:
         """Publish the rows of one task; every one is acknowledged when this returns."""
+        if self.options.exactly:
+            return self._run_exactly(here, batches)
         options, head = self.options, next(batches, None)
         if head is None:
             return TaskCommit(here.partition, 0, 0)
@@ -97,7 +101,7 @@ class WritePlan:
         with publisher:
             found = self.target or self.find_target(publisher.connection)
             publisher.stream = found.stream
-            encoder = self._encoder(here, found, publisher)
+            encoder = self._encoder(here, found, publisher.max_payload, publisher.inbox)
             for batch in itertools.chain((head,), batches):
                 for frames in encoder.frames(batch, publisher.sent):
                     self._check_age(here, found)
@@ -105,17 +109,40 @@ class WritePlan:
                 publisher.finish()  # nobody reads answers while the next batch is computed
         return TaskCommit(here.partition, publisher.sent, publisher.duplicates)
 
-    def _encoder(self, here: WriteTask, found: TargetStream, publisher: FramePublisher) -> Encoder:
-        largest, limit = publisher.max_payload, "server's max_payload"
+    def _run_exactly(self, here: WriteTask, batches: Iterator[pa.RecordBatch]) -> TaskCommit:
+        """Publish the rows of one task that no earlier attempt has stored."""
+        options = self.options
+        publisher = AtomicPublisher(
+            options.address,
+            stream=options.stream,
+            subject=here.mark(options.marks),
+            batch=here.batch,
+            prefix=options.api_prefix,
+            called=here.row,
+            seconds=options.delivery_timeout,
+        )
+        with publisher:
+            found = self.target or self.find_target(publisher.connection)
+            encoder = self._encoder(here, found, publisher.connection.max_payload, "")
+            for batch in batches:
+                for messages in encoder.messages(batch, publisher.sent):
+                    publisher.publish(messages)
+            publisher.finish()
+        return TaskCommit(here.partition, publisher.sent, publisher.duplicates)
+
+    def _encoder(self, here: WriteTask, found: TargetStream, most: int, inbox: str) -> Encoder:
+        largest, limit = most, "server's max_payload"
         if 0 <= found.max_message < largest:
             largest, limit = found.max_message, f"max_msg_size of stream {found.stream}"
+        exactly = self.options.exactly
         return Encoder(
             task=here,
-            inbox=publisher.inbox,
-            largest=largest,
-            limit=limit,
+            inbox=inbox,
+            largest=largest - (ROOM if exactly else 0),
+            limit=f"{limit}, less what exactly-once adds," if exactly else limit,
             subject=self.options.subject,
             derive_ids=self.options.once,
+            stored=found.subjects if exactly else (),
         )
 
     def _check_age(self, here: WriteTask, found: TargetStream) -> None:
@@ -197,7 +224,8 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskCommit:
         """Publish a partition of a batch (on an executor)."""
-        here = task.of_stream() if self._plan.options.once else task.of_batch("")
+        options = self._plan.options
+        here = task.of_stream() if options.once or options.exactly else task.of_batch("")
         return self._plan.run(here, iterator)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803

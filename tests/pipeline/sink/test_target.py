@@ -106,7 +106,7 @@ def test_a_row_may_not_be_under_way_longer_than_its_id_is_remembered() -> None:
 @pytest.mark.parametrize(
     ("option", "value"),
     [
-        ("guarantee", "exactly-once"),
+        ("guarantee", "twice"),
         ("subject", "a.*"),
         ("window", "0"),
         ("deliveryTimeout", "soon"),
