@@ -9,6 +9,7 @@ from typing import TypeVar
 from ...client import BlockingConnection, ClientError
 from ...protocol.errors import ApiError
 from ..jetstream import JetStreamRequests, Retries, StreamStatus, UnknownStream, may_pass
+from ..jetstream.leader import LeaderReader
 from ..options import OptionError, QuerySettings
 from .partitions import find_cuts, share
 
@@ -67,6 +68,11 @@ class StreamDirectory:
                 if self.settings.pattern is None and not missing_ok:
                     raise
         return found
+
+    def next_sequence(self, stream: str, first: int, end: int) -> int:
+        """Return the first sequence of [first, end) that has a message to read; `end` if none has."""
+        subjects = self.settings.subjects
+        return self.ask(lambda api: LeaderReader(api, stream, first, end, subjects).next_sequence())
 
     def cuts(
         self, found: Mapping[str, StreamStatus], ranges: Mapping[str, tuple[int, int]]

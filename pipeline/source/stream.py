@@ -220,7 +220,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             mark = self._dated(given_mark, name)
             loss = lost(mark, stream) if stream is not None else UnknownStream(name)
             if loss is None:
-                first = max(mark.next, stream.first) if stream and mark.earliest else mark.next
+                first = max(mark.next, stream.first if stream else 0)
                 kept[name] = StreamOffset(first, mark.created, after=mark.after)
                 continue
             if self.settings.fail_on_data_loss:
@@ -248,7 +248,21 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         least = limit.min_rows if isinstance(limit, ReadMinRows) else self.settings.min_offsets
         if least and self.target is None and self._should_wait(before, end, least):
             return before
-        return offsets.between(before, end, most)
+        return offsets.between(self._past_gaps(before, end, most), end, most)
+
+    def _past_gaps(self, before: StreamOffsets, end: StreamOffsets, most: int) -> StreamOffsets:
+        """Return where the next messages are, if more sequences wait than one batch may have.
+
+        A limit then counts from there, and no batch is spent on a gap, however long that is.
+        """
+        waiting = offsets.ranges(before, end)
+        if not most or sum(last - first for first, last in waiting.values()) <= most:
+            return before
+        passed = dict(before)
+        for name, (first, last) in waiting.items():
+            if name in before and before[name].created == end[name].created:
+                passed[name] = replace(before[name], next=self.directory.next_sequence(name, first, last))
+        return passed
 
     def _should_wait(self, before: StreamOffsets, end: StreamOffsets, least: int) -> bool:
         there = sum(last - first for first, last in offsets.ranges(before, end).values())

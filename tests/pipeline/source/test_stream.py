@@ -394,3 +394,21 @@ def test_a_batch_of_a_sparse_stream_has_the_same_tasks_when_it_is_planned_again(
     assert sequences(query.run(end)) == [1, 100, *range(102, 121)]
     query.done(end)
     assert sequences(query.step() or []) == [170]
+
+
+def test_no_batch_is_spent_on_a_gap(server: ServerProcess, js: JetStream, unique: str, start: Start) -> None:
+    name = f"{unique}b"
+    js.create(name, subjects=[f"{name}.*"], max_msgs_per_subject=1)
+    js.publish(f"{name}.old")
+    for _ in range(50):
+        js.publish(f"{name}.often")
+    query = start(server, stream=name, startingOffsets="earliest", maxOffsetsPerTrigger="2")
+    assert [sequences(rows) for rows in query.drain()] == [[1], [51]]
+    for _ in range(50):
+        js.publish(f"{name}.often")
+    js.publish(f"{name}.other")
+    assert [sequences(rows) for rows in query.drain()] == [[101, 102]]
+    only = start(
+        server, stream=name, subjects=f"{name}.other", startingOffsets="earliest", maxOffsetsPerTrigger="2"
+    )
+    assert [sequences(rows) for rows in only.drain()] == [[102]]
