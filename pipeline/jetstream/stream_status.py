@@ -98,7 +98,7 @@ class StreamStatus:
 
         That is so if no other limit removes messages: none of number and bytes that discards old ones, and
         none of age that they can have reached. A stream without any message was emptied by something else.
-        What a purge, or a limit that no longer is, took from the front looks the same.
+        What a purge took before newer messages arrived, or a limit that no longer is, looks the same.
         """
         if not self.compacts or not self.messages:
             return False

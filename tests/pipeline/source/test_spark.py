@@ -102,3 +102,41 @@ def test_a_stream_read_and_a_recreated_stream(
     assert stored() == first + [(n, b"%d" % n) for n in range(1, 100)]
     for place in (tmp_path / "checkpoint").rglob("*"):
         assert not place.is_file() or b"s3cret" not in place.read_bytes()
+
+
+def test_state_by_key_in_python(
+    spark: SparkSession, server: ServerProcess, js: JetStream, unique: str, tmp_path: Path
+) -> None:
+    """transformWithState, for which PySpark needs protobuf: `pyjs[spark]` brings it."""
+    from pyspark.sql import Row
+    from pyspark.sql.streaming import StatefulProcessor
+
+    class Count(StatefulProcessor):
+        def init(self, handle: Any) -> None:
+            self.seen = handle.getValueState("seen", "seen long")
+
+        def handleInputRows(self, key: Any, rows: Any, timers: Any) -> Any:
+            before = self.seen.get()[0] if self.seen.exists() else 0
+            self.seen.update((before + sum(1 for _ in rows),))
+            yield Row(subject=key[0], seen=self.seen.get()[0])
+
+        def close(self) -> None:
+            pass
+
+    js.create(unique, subjects=[f"{unique}.*"])
+    js.fill(f"{unique}.a", 3)
+    js.fill(f"{unique}.b", 2)
+    rocks = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    spark.conf.set("spark.sql.streaming.stateStore.providerClass", rocks)
+    try:
+        made = options(server, unique, startingOffsets="earliest")
+        frame = (
+            spark.readStream.format("jetstream").options(**made).load().select("subject").groupBy("subject")
+        )
+        counted = frame.transformWithState(Count(), "subject string, seen long", "Append", "None")
+        writer = counted.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "state"))
+        writer.trigger(availableNow=True).start(str(tmp_path / "rows")).awaitTermination()
+    finally:
+        spark.conf.unset("spark.sql.streaming.stateStore.providerClass")
+    found = spark.read.parquet(str(tmp_path / "rows")).collect()
+    assert {(row.subject, row.seen) for row in found} == {(f"{unique}.a", 3), (f"{unique}.b", 2)}
