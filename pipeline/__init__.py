@@ -26,7 +26,7 @@ def table(spark: SparkSession, stream: str = "", *, view: str = "", **options: s
     """Return a stream as it is now, as a DataFrame; a notebook's cell that calls it again sees what is new.
 
     Spark keeps what it has planned for a DataFrame of a Python source: each use of one DataFrame, and each
-    query of one view, has the messages that were there when it was first used. So this loads the stream again.
+    query of one view, has the messages that were there when it was first used. This loads the stream again.
 
     view: the name of a temporary view to make of it, or to replace, for SQL
     options: those of the data source `jetstream`, such as `servers` and `bucket`

@@ -8,6 +8,7 @@ keeps the answer in its offset.
 
 from __future__ import annotations
 
+import bisect
 import itertools
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -19,6 +20,7 @@ MESSAGES = 100_000
 BYTES = 64 << 20
 SPARSE = 2  # sequences per message from which a range is cut by messages
 PROBES = 40  # questions for one cut: as many as halve the longest stream
+MOST_FOUND = 500  # cuts that are looked for; between two of them a stream is cut by its sequences
 CLOSE = 8  # a cut may be wrong by this part of a task
 
 
@@ -100,29 +102,38 @@ def _by_messages(
     start: int, end: int, pieces: int, messages: int, left: Callable[[int], int | None]
 ) -> tuple[int, ...]:
     """Return cuts between which there are about as many of the messages; `left` counts those of the range."""
-    known = {start: messages, end: 0}  # messages of the range from a sequence on
+    known = [(start, messages), (end, 0)]  # how many of them there are from a sequence on
+    coarse = min(pieces, MOST_FOUND)
     found: list[int] = []
-    for piece in range(1, pieces):
-        wanted = messages * (pieces - piece) // pieces
-        best = _nearest(known, wanted, messages // (CLOSE * pieces), left)
+    for piece in range(1, coarse):
+        wanted = messages * (coarse - piece) // coarse
+        best = _nearest(known, wanted, messages // (CLOSE * coarse), left)
         if best is not None and (found[-1] if found else start) < best < end:
             found.append(best)
-    return (*found, end)
+    finer = -(-pieces // coarse)
+    edges = [start, *found, end]
+    return tuple(
+        edge
+        for low, high in itertools.pairwise(edges)
+        for edge in _equal(low, high, min(finer, high - low))[1:]
+    )
 
 
 def _nearest(
-    known: dict[int, int], wanted: int, tolerated: int, left: Callable[[int], int | None]
+    known: list[tuple[int, int]], wanted: int, tolerated: int, left: Callable[[int], int | None]
 ) -> int | None:
     """Return a sequence that about `wanted` messages are left from, adding to what is `known` on the way."""
+    best = known[0]
     for _ in range(PROBES):
-        low = max(edge for edge, count in known.items() if count >= wanted)
-        high = min(edge for edge, count in known.items() if count <= wanted)
-        best = min((low, high), key=lambda edge: abs(known[edge] - wanted))
-        if high - low <= 1 or abs(known[best] - wanted) <= tolerated:
-            return best
-        middle = (low + high) // 2
+        at = bisect.bisect_left(known, -wanted, lo=1, hi=len(known) - 1, key=lambda one: -one[1])
+        low, high = known[at - 1], known[at]
+        best = min(low, high, key=lambda one: abs(one[1] - wanted))
+        if high[0] - low[0] <= 1 or abs(best[1] - wanted) <= tolerated:
+            return best[0]
+        middle = (low[0] + high[0]) // 2
         count = left(middle)
         if count is None:
             return None
-        known[middle] = count
-    return best
+        # As a replica that is behind may count less, within what is known.
+        known.insert(at, (middle, min(max(count, high[1]), low[1])))
+    return best[0]

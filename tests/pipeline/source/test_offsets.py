@@ -121,6 +121,10 @@ def test_a_bucket_of_a_few_keys_after_very_many_updates_is_one_task_and_more_if_
     assert len(edges) == 10
     assert all(abs(edge / 10**9 - at) < 0.2 for at, edge in enumerate(edges, 1))
     assert len(asked) < 100
+    huge = dataclasses.replace(facts(1, 10**12), messages=10**10)
+    asked.clear()
+    assert len(find_cuts(huge, 1, huge.last + 1, 0, lambda s: left(1, 10**10, 10**12, s))) == 10**5
+    assert len(asked) < 5_000
     silent = find_cuts(many, 1, many.last + 1, 0, lambda _: None)  # no replica answers
     assert len(silent) == 10
     assert find_cuts(few, 1, few.last + 1, 0, lambda s: left(few.first, 1000, 10**10, s)) == (10**10 + 1,)
