@@ -50,8 +50,8 @@ class DataLoss(Exception):  # noqa: N818 - what happened
     def __str__(self) -> str:
         return (
             f"{self.happened}; set failOnDataLoss to false to go on with what is left, or, if a DataFrame "
-            "or view was used again, load it again (pyjs.pipeline.table): it keeps the sequences of its first "
-            "use"
+            "or view was used again, load it again (pyjs.pipeline.table): it keeps the sequences of its "
+            "first use"
         )
 
 

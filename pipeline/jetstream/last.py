@@ -52,8 +52,9 @@ def read_last(
                 for message_range in consumer.ranges():
                     retries.succeeded()
                     rows = _new(message_range.rows, returned)
+                    record_batch = rows.batch(columns, stream, domain)
                     for start in range(0, len(rows), batch):
-                        yield rows.batch(columns, stream, domain).slice(start, batch)
+                        yield record_batch.slice(start, batch)
             lost = api.stream(stream).lost
             done = True
         except Exception as error:
