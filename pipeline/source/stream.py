@@ -59,6 +59,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.waiting_since: float | None = None  # since when there is less than minOffsetsPerTrigger
         self.known: dict[str, str] = {}  # streams that may be read, with when they were created
         self.ended: StreamOffsets = {}  # where streams ended at the last check
+        # The offset that the last batch starts at, as Spark gave it and with what was known then.
+        self.dated: tuple[StreamOffsets, StreamOffsets] = ({}, {})
         self.warned: set[str] = set()
 
     # -- offsets, on the driver
@@ -106,7 +108,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         found = self._statuses(missing_ok=given is not None)
         if start is not None and given is not None:
             self._acknowledge(given)
-        before = self._still_there(given, found) if given is not None else None
+        dates = {name: self._dated(mark, name) for name, mark in (given or {}).items()}
+        before = self._still_there(dates, found) if given is not None else None
         self.ended = {name: _start(stream.last + 1, stream) for name, stream in found.items()}
         end = {name: self._end(stream, before) for name, stream in found.items()}
         end |= {name: mark for name, mark in (before or {}).items() if name not in found}
@@ -120,6 +123,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         ):
             self.backoff.idle()
             return offsets.write(given)
+        if given is not None:
+            self.dated = given, dates
         self.backoff.busy()
         if before is not None and end is not before:
             cuts = self.directory.cuts(found, offsets.ranges(before, end))
@@ -139,6 +144,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Return the tasks of the batch between two offsets, always the same for the same two."""
         since, marks = offsets.read(start), offsets.read(end)
         self.position = marks
+        known = self.dated[1] if since == self.dated[0] else since
         pieces = cut(
             offsets.ranges(since, marks),
             {name: mark.cuts for name, mark in marks.items()},
@@ -154,7 +160,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     self.settings.subjects,
                     marks[name].created,
                     late_bound=offsets.late_bound(since, marks, name),
-                    stored_after=since[name].after if name in since else 0,
+                    stored_after=known[name].after if name in known else 0,
                 )
             )
             for name, low, high in pieces
@@ -215,9 +221,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _still_there(self, given: StreamOffsets, found: dict[str, StreamStatus]) -> StreamOffsets:
         """Return where reading continues: where the query stands, unless the stream lost those messages."""
         kept = {}
-        for name, given_mark in given.items():
+        for name, mark in given.items():
             stream = found.get(name)
-            mark = self._dated(given_mark, name)
             loss = lost(mark, stream) if stream is not None else UnknownStream(name)
             if loss is None:
                 first = max(mark.next, stream.first if stream else 0)

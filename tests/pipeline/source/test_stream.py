@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import pytest
 from lib.eventually import eventually
@@ -12,7 +14,7 @@ from lib.jetstream import ALONE, SECOND, JetStream
 from lib.process import ServerProcess
 from lib.spark_query import Query, plain, sequences
 from pyjs.client import NoServers
-from pyjs.pipeline.jetstream import DataLoss, UnknownStream
+from pyjs.pipeline.jetstream import DataLoss, StreamStatus, UnknownStream
 from pyjs.pipeline.options import OptionError
 from pyjs.pipeline.source.backoff import LONGEST
 from pyjs.pipeline.source.limits import ReadAllAvailable, ReadMaxRows, ReadMinRows
@@ -412,3 +414,36 @@ def test_no_batch_is_spent_on_a_gap(server: ServerProcess, js: JetStream, unique
         server, stream=name, subjects=f"{name}.other", startingOffsets="earliest", maxOffsetsPerTrigger="2"
     )
     assert [sequences(rows) for rows in only.drain()] == [[102]]
+
+
+def test_a_bucket_that_was_idle_for_longer_than_its_max_age_is_followed(
+    server: ServerProcess, js: JetStream, unique: str, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"{unique}b"
+    js.create(name, subjects=[f"{name}.*"], max_msgs_per_subject=1, max_age=3600 * SECOND)
+    js.publish(f"{name}.a")
+    query = start(server, stream=name, startingOffsets="earliest")
+    assert sequences(query.step() or []) == [1]
+    hours = [0]
+    answered = StreamStatus.of
+
+    def later(stream: str, info: Mapping[str, Any]) -> StreamStatus:
+        found = answered(stream, info)
+        return dataclasses.replace(found, now=found.now + hours[0] * 3600 * SECOND)
+
+    monkeypatch.setattr(StreamStatus, "of", later)
+    hours[0] = 5
+    assert query.step() is None  # idle all the time, and looked at
+    for _ in range(3):
+        js.publish(f"{name}.a")
+    end = query.plan()  # 2 and 3 were overwritten by 4
+    assert end is not None
+    js.publish(f"{name}.a")
+    assert query.run(end) == []  # and 4 by 5, before it was read
+    query.done(end)
+    assert sequences(query.step() or []) == [5]
+    hours[0] = 11
+    js.publish(f"{name}.a")
+    js.publish(f"{name}.a")
+    with pytest.raises(DataLoss):  # nobody looked for six hours: 6 may have grown too old
+        query.step()
