@@ -109,7 +109,7 @@ def test_state_by_key_in_python(
 ) -> None:
     """transformWithState, for which PySpark needs protobuf: `pyjs[spark]` brings it."""
     from pyspark.sql import Row
-    from pyspark.sql.streaming import StatefulProcessor
+    from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
     class Count(StatefulProcessor):
         def init(self, handle: Any) -> None:
