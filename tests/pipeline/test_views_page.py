@@ -62,7 +62,7 @@ def blocks(kind: str, server: ServerProcess) -> list[str]:
 
 def run(*command: str, folder: Path) -> str:
     """Run a program of Spark's or Python's, with quick settings; return what it says."""
-    settings = QUICK | {"spark.master": "local[1]", "spark.ui.showConsoleProgress": "false"}
+    settings = QUICK | {"spark.sql.warehouse.dir": f"{folder}/warehouse"}
     (folder / "spark-defaults.conf").write_text(
         "".join(f"{key} {value}\n" for key, value in settings.items())
     )
@@ -121,8 +121,7 @@ def test_a_declarative_pipeline_of_spark(needs_java: None, server: ServerProcess
     (tmp_path / "spark-pipeline.yml").write_text(PROJECT.format(storage=(tmp_path / "storage").as_uri()))
     (tmp_path / "transformations").mkdir()
     (tmp_path / "transformations" / "orders.py").write_text(blocks("python", server)[1])
-    place = f"spark.sql.warehouse.dir={tmp_path / 'warehouse'}"
-    run(str(Path(sys.executable).parent / "spark-pipelines"), "--conf", place, "run", folder=tmp_path)
+    run(str(Path(sys.executable).parent / "spark-pipelines"), "run", folder=tmp_path)
     assert pq.read_table(tmp_path / "warehouse" / "orders").num_rows == 1500
     counts = pq.read_table(tmp_path / "warehouse" / "by_subject").to_pylist()
     assert {row["subject"]: row["count"] for row in counts} == {"orders.tea": 1000, "orders.coffee": 500}
