@@ -139,7 +139,7 @@ def test_a_stranger_gets_no_more_memory_than_for_a_login() -> None:
     assert not peer.closed
 
 
-def test_a_bomb_is_taken_chunk_by_chunk() -> None:
+def test_a_bomb_is_taken_chunk_by_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small chunks that become large ones are served one by one, and no further while the loop is busy."""
     peer, _ = logged_in()
     line = b"LMSG x 60000\r\n" + bytes(60_000) + b"\r\n"
@@ -147,11 +147,12 @@ def test_a_bomb_is_taken_chunk_by_chunk() -> None:
     assert len(many) < 400_000
     clock, connection = peer.env.clock, peer.connection
     began = connection.in_msgs
-    now, clock.now = clock.now, lambda: now() + (connection.in_msgs - began) * MS  # each takes a millisecond
+    now = clock.now
+    monkeypatch.setattr(clock, "now", lambda: now() + (connection.in_msgs - began) * MS)  # a millisecond each
     connection.receive(many)
     assert 1 <= connection.in_msgs - began <= 10
     assert peer.wire.paused
-    clock.now = now
+    monkeypatch.undo()
     peer.env.run_pending()
     assert connection.in_msgs - began == 2000
     assert not (peer.wire.paused or peer.closed)

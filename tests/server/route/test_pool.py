@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from lib.eventually import until
@@ -35,7 +36,7 @@ async def two(first: ClusterOptions, second: ClusterOptions) -> AsyncIterator[tu
             yield one, other
 
 
-def options(**given: object) -> ClusterOptions:
+def options(**given: Any) -> ClusterOptions:
     return ClusterOptions(name="C", host="127.0.0.1", port=-1, **given)
 
 
