@@ -184,6 +184,13 @@ cdef inline bint _must_be_looked_at(const char* reply, Py_ssize_t size) noexcept
     return (reply[0] == 95 and (reply[1] == 82 or reply[1] == 71)) or (reply[0] == 36 and reply[1] == 74)
 
 
+cdef inline bint _names_more(const char* reply, Py_ssize_t size) noexcept:
+    """Whether the reply of a server's publish says more than where to reply."""
+    if size >= 8 and memcmp(reply, b"$JS.ACK.", 8) == 0 and memchr(reply, 64, size) != NULL:
+        return True
+    return size >= 5 and memcmp(reply, b"_GR_.", 5) == 0
+
+
 cdef enum:
     _SHORT_DOTS = 8
     _LONG_DOTS = 10
@@ -665,7 +672,7 @@ def deliver_publishes(
             break
         reply = base + one.reply
         if (
-            (one.reply_size >= 8 and memcmp(reply, b"$JS.ACK.", 8) == 0 and memchr(reply, 64, one.reply_size) != NULL)
+            _names_more(reply, one.reply_size)
             if kind
             else _must_be_looked_at(reply, one.reply_size)
         ):

@@ -21,7 +21,8 @@ from .publishes import scan_publishes
 
 # Replies of clients that begin so must be looked at: see `server.accounts.fanout`.
 RESERVED_STARTS = frozenset((b"_R", b"_G", b"$J"))
-_ACK = b"$JS.ACK."  # and those of servers, if there is an `@` in them
+_ACK = b"$JS.ACK."  # and those of servers, if there is an `@` in them,
+_WAY = b"_GR_."  # or a way back through gateways before them
 _WIDE = 1024  # deliveries of wide plans after which the caller looks at the clock
 _MOST_SEEN = 8192
 _MOST_GROUPS: Final = 8  # that a frame names
@@ -117,12 +118,17 @@ def _next_publish(
         return None, pos
     subject, reply, header_size, size, tail, _ = publish
     if (
-        (reply.startswith(_ACK) and b"@" in reply if kind else reply[:2] in RESERVED_STARTS)
+        (_names_more(reply) if kind else reply[:2] in RESERVED_STARTS)
         or (header_size and tail.find(traced, 0, len(tail) - 2 - size + header_size) >= 0)
         or (rules is not None and not _permits(rules, subject))
     ):
         return None, pos
     return publish, stop
+
+
+def _names_more(reply: bytes) -> bool:
+    """Return whether the reply of a server's publish says more than where to reply."""
+    return (reply.startswith(_ACK) and b"@" in reply) or reply.startswith(_WAY)
 
 
 def _publish_for_groups(

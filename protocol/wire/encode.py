@@ -99,3 +99,8 @@ def route_unsub(account: bytes, subject: bytes, queue: bytes, lead: bytes = b"RS
     account: b"" on the route of a pinned account.
     """
     return b" ".join(field for field in (lead, account, subject, queue) if field) + b"\r\n"
+
+
+def account_unsub(account: bytes) -> bytes:
+    """Return A-, by which a cluster tells another one that it has no interest in an account at all."""
+    return b"A- %b\r\n" % account

@@ -20,6 +20,10 @@ Of a route:
     (LSUB, subject, queue, weight, origin, account)
     (LUNSUB, subject, queue, origin, account)
 
+Of a gateway: as of a route, and
+    (ASUB, account): its cluster has interest in an account again
+    (AUNSUB, account): its cluster has none
+
 Of all:
     (CONNECT, json), (INFO, json), (PING,), (PONG,), (OK,), (ERR, text), (VIOLATION, PeerError)
 
@@ -47,6 +51,8 @@ LSUB: Final = 11
 LUNSUB: Final = 12
 LMSG: Final = 13
 ACCOUNT: Final = 14
+ASUB: Final = 15
+AUNSUB: Final = 16
 VIOLATION: Final = 99
 
 Op = tuple[Any, ...]
@@ -66,5 +72,7 @@ NAMES: Final = {
     LUNSUB: "LS-",
     LMSG: "LMSG",
     ACCOUNT: "account",
+    ASUB: "A+",
+    AUNSUB: "A-",
     VIOLATION: "fault",
 }

@@ -21,7 +21,18 @@ class RouteParser(LeafParser):
     """
 
     __slots__ = ("_account", "origins", "pinned")
-    spaced = (b"RMSG", b"HMSG", b"RS+", b"RS-", b"LMSG", b"LS+", b"LS-", b"A+", b"A-", b"-ERR")
+    spaced: ClassVar[tuple[bytes, ...]] = (
+        b"RMSG",
+        b"HMSG",
+        b"RS+",
+        b"RS-",
+        b"LMSG",
+        b"LS+",
+        b"LS-",
+        b"A+",
+        b"A-",
+        b"-ERR",
+    )
     shapes: ClassVar[dict[bytes, tuple[int, int]]] = {b"RMSG": (1, 1), b"HMSG": (1, 2), b"LMSG": (2, 2)}
 
     def __init__(self, max_control_line: int = 4096, max_payload: int = 1048576) -> None:

@@ -20,6 +20,7 @@ from .fanout import fan_out
 from .imports import ServiceImport, ServiceResponses, replace_imports
 from .latency import LatencyMeter
 from .plan import Draw, Plan, is_request
+from .reply_ways import ReplyWays
 from .routing import route
 from .space import StreamImport, SubjectSpace
 from .subscription import (
@@ -149,6 +150,7 @@ class Account(SubjectSpace):
         self.flusher = flusher
         meter = LatencyMeter(self, self.publish, flusher.clock, random_bytes, draw)
         self.responses = ServiceResponses(self, flusher.clock, random_bytes, meter)
+        self.reply_ways = ReplyWays(self, flusher.clock)
         self._sink = InternalEndpoint()
         self.in_msgs = self.in_bytes = self.out_msgs = self.out_bytes = 0
 
@@ -265,7 +267,8 @@ class Account(SubjectSpace):
         shown = show_as.encode("utf-8", "surrogateescape")
         plan = self.plans.get(raw)
         if plan is None:
-            if source is None and (receiver := self.inbox_routes.receiver(raw)) is not None:
+            known = source is None and raw not in self.ways
+            if known and (receiver := self.inbox_routes.receiver(raw)) is not None:
                 _send_once(receiver, shown or raw, raw_reply, header, body)
                 self.flusher.schedule()
                 return 1
@@ -360,7 +363,9 @@ class Account(SubjectSpace):
         if not own and is_request(raw):
             return False
         response = self.responses.pending.get(raw)
-        return self.sublist.has_match(subject) if response is None else response.has_interest()
+        if response is not None:
+            return response.has_interest()
+        return raw in self.ways or self.sublist.has_match(subject)
 
     # --- imports
 
@@ -373,3 +378,4 @@ class Account(SubjectSpace):
     def stop(self) -> None:
         """Cancel all timers."""
         self.responses.stop()
+        self.reply_ways.stop()

@@ -193,6 +193,7 @@ class Advertiser(ABC, Generic[K]):
         self._end()
 
     def _end(self) -> None:
+        """End a walk, which has reached everything or is stopped."""
         self._sync = None
         if self._holding:
             self._holding = False

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 # Replies to which no client may have others answer.
 RESERVED_REPLIES = tuple(prefix.encode() for prefix in (SERVICE_REPLY, ACK, GATEWAY_REPLY))
+_GATEWAY_REPLY = GATEWAY_REPLY.encode()
 _RESERVED_STARTS = frozenset(prefix[:2] for prefix in RESERVED_REPLIES)
 TOGETHER = 32  # publishes that a batch callback gets first; then twice as many, as long as the turn lasts
 _CLIENT = ConnectionKind.CLIENT.value
@@ -182,11 +183,11 @@ def _is_reserved(reply: bytes, kind: int) -> bool:
     """Return whether a publish with this reply must be looked at.
 
     From a client it is an error. From another server, the subject that a delivery is shown under may travel
-    in the reply; see `leaf.frames.split_delivery`.
+    in the reply (see `leaf.frames.split_delivery`), or a way back through gateways (see `reply_ways`).
     """
     if kind == _CLIENT:
         return reply.startswith(RESERVED_REPLIES)
-    return reply.startswith(ACKS) and b"@" in reply
+    return (reply.startswith(ACKS) and b"@" in reply) or reply.startswith(_GATEWAY_REPLY)
 
 
 def _hand_over(receiver: Subscription | None, run: list[Publish]) -> None:

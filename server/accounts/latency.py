@@ -107,7 +107,8 @@ class LatencyMeter:
         A responder at another server is not told, and `service` then includes the way there.
         """
         now = self._clock.now()
-        told = {} if responder.kind == ConnectionKind.ROUTER else responder.client_info()
+        elsewhere = responder.kind in (ConnectionKind.ROUTER, ConnectionKind.GATEWAY)
+        told = {} if elsewhere else responder.client_info()
         theirs, ours = _round_trip(told), _round_trip(request.requestor.client_info(share=False))
         took = now - request.start
         self._report(request, OK, told, (max(0, took - theirs), 0, took + ours))

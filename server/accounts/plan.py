@@ -32,12 +32,15 @@ Targets = tuple[Target, ...]
 Choice = tuple[tuple[Targets, ...], tuple[int, ...] | None]
 
 
-_CLIENT, _LEAF, _ROUTER, _INTERNAL = (
+_CLIENT, _LEAF, _ROUTER, _INTERNAL, _GATEWAY = (
     ConnectionKind.CLIENT,
     ConnectionKind.LEAF,
     ConnectionKind.ROUTER,
     ConnectionKind.INTERNAL,
+    ConnectionKind.GATEWAY,
 )
+
+_SERVERS = (_LEAF, _ROUTER, _GATEWAY)
 
 
 class QueueGroup:
@@ -47,20 +50,24 @@ class QueueGroup:
     members: those in this cluster: clients, internal subscribers and, by their weight, routes.
     remotes: the more distant ones, which are served only if no member takes the message: leafs, and what a
     route announces on behalf of a leaf (`origin`).
+    gateways: other clusters, the nearest one first, which are served only if none of these takes it.
     routed: whether a message may have to go to another server, for one of its members.
     """
 
-    __slots__ = ("_draw", "_ends", "_remote_ends", "members", "queue", "remotes", "routed")
+    __slots__ = ("_draw", "_ends", "_remote_ends", "gateways", "members", "queue", "remotes", "routed")
 
     def __init__(self, queue: str, members: list[Subscription], draw: Draw) -> None:
         self.queue = queue.encode("utf-8", "surrogateescape")
         self._draw = draw
         near: list[Subscription] = []
         distant: list[Subscription] = []
+        gateways: list[Subscription] = []
         routed = False
         for member in members:
             kind = member.kind
-            if kind is not _LEAF and kind is not _ROUTER:
+            if kind is _GATEWAY:
+                gateways.append(member)
+            elif kind is not _LEAF and kind is not _ROUTER:
                 near.append(member)
             elif kind is _LEAF or member.origin:
                 distant.append(member)
@@ -68,6 +75,7 @@ class QueueGroup:
                 near.append(member)
                 routed = True
         self.members, self.remotes = tuple(near), tuple(distant)
+        self.gateways = tuple(sorted(gateways, key=lambda member: member.sink.rtt)) if gateways else ()
         self._ends = _ends([m.weight if m.kind is _ROUTER else 1 for m in near]) if routed else None
         self._remote_ends = _ends([max(1, m.weight) for m in distant]) if distant else None
         self.routed = routed or not near
@@ -102,10 +110,10 @@ def _ends(weights: list[int]) -> tuple[int, ...] | None:
 _NARROW = 16
 _MOST_MIXED = 64  # ways to choose the members of all groups that have members on other servers
 _MOST_WEIGHT = 2**53  # of all those ways: a float has no larger integer exactly
-# By the kind of the sender: CLIENT, LEAF, ROUTER, INTERNAL.
-TargetsFor = tuple[Targets | None, Targets | None, Targets | None, Targets | None]
-_NOBODY: TargetsFor = ((), (), (), None)
-_CAREFUL: TargetsFor = (None, None, None, None)
+# By the kind of the sender: CLIENT, LEAF, ROUTER, INTERNAL, GATEWAY.
+TargetsFor = tuple[Targets | None, Targets | None, Targets | None, Targets | None, Targets | None]
+_NOBODY: TargetsFor = ((), (), (), None, ())
+_CAREFUL: TargetsFor = (None, None, None, None, None)
 # Clients may not publish to these: replies through gateways, and Raft (except in the system account).
 RESERVED = (GATEWAY_REPLY.encode(), b"$GR.", b"$NRG.")
 # On these subjects the server itself serves: JetStream's API, acks, flow control, the system's services.
@@ -118,7 +126,7 @@ class Plan(PlanFields):
     subject, text: the subject, as bytes and as str.
     mapping: the mapping that applies to the subject, if there is one.
     plain: the local subscriptions without a queue group.
-    remotes: those of leafs and routes.
+    remotes: those of leafs, routes and gateways.
     groups: the queue groups.
     targets: those that every message goes to.
     choices: of each of these, one tuple of targets is served; draw says which.
@@ -127,6 +135,7 @@ class Plan(PlanFields):
     targets_for: the targets by the kind of the sender. None if they differ from message to message, or if
     messages of that kind must be looked at one by one.
     wide: how many targets one message may have, chosen ones too, if that is many; else 0.
+    way: the plan of the subject by which a reply goes back through gateways, if it has to (`reply_ways`).
     batch_subscription: the only receiver, if that is a subscription with a batch callback. It may be the only
     member of a queue group; then only clients' messages go to it together.
 
@@ -142,7 +151,18 @@ class Plan(PlanFields):
     special   there is more to do after the targets are served: `wide`, `callbacks` or `silent` is set
     """
 
-    __slots__ = ("direct", "groups", "leafs", "mapping", "plain", "remotes", "request", "subject", "text")
+    __slots__ = (
+        "direct",
+        "groups",
+        "leafs",
+        "mapping",
+        "plain",
+        "remotes",
+        "request",
+        "subject",
+        "text",
+        "way",
+    )
 
     batch_subscription: Subscription | None
     callbacks: tuple[Subscription, ...]
@@ -159,6 +179,7 @@ class Plan(PlanFields):
         self.text = text
         self.mapping = mapping
         self.draw = draw
+        self.way: Plan | None = None
         self.request = is_request(subject)
         plain, groups = sublist.match(text)
         self.plain: tuple[Subscription, ...] = ()
@@ -179,14 +200,22 @@ class Plan(PlanFields):
         if self.silent:
             return
         if plain:
-            self.plain = tuple([s for s in plain if s.kind is not _LEAF and s.kind is not _ROUTER])
+            self.plain = tuple(
+                [
+                    s
+                    for s in plain
+                    if (kind := s.kind) is not _LEAF and kind is not _ROUTER and kind is not _GATEWAY
+                ]
+            )
             if len(self.plain) < len(plain):
-                self.remotes = tuple([s for s in plain if s.kind is _LEAF or s.kind is _ROUTER])
+                self.remotes = tuple([s for s in plain if s.kind in _SERVERS])
         if groups:
             self.groups = tuple([QueueGroup(queue, members, draw) for queue, members in groups.items()])
         self.simple = self.simple and self._simplify()
         if not self.simple:
             self.targets_for = _CAREFUL
+        elif self._goes_beyond():
+            self._look_at_what_goes_beyond()
 
     @property
     def subscription_count(self) -> int:
@@ -217,7 +246,7 @@ class Plan(PlanFields):
         plan.headers, plan.silent, plan.simple, plan.wide = self.headers, self.silent, self.simple, self.wide
         plan.targets_for, plan.request, plan.draw = self.targets_for, self.request, self.draw
         plan.leafs, plan.direct, plan.batch_subscription = self.leafs, self.direct, self.batch_subscription
-        plan.special, plan.shares = self.special, self.shares
+        plan.special, plan.shares, plan.way = self.special, self.shares, None
         return plan
 
     @classmethod
@@ -229,10 +258,10 @@ class Plan(PlanFields):
         targets = ((subscription, queue, queue.out.append, lead, b"H" + lead, b""),)
         plan.plain, plan.groups, plan.remotes = (subscription,), (), ()
         plan.targets, plan.choices, plan.callbacks, plan.batch_subscription = targets, (), (), None
-        plan.targets_for = (targets, targets, targets, targets)
+        plan.targets_for = (targets, targets, targets, targets, targets)
         plan.headers, plan.simple, plan.direct = queue.headers, True, True
         plan.silent = plan.special = plan.leafs = plan.request = False
-        plan.wide, plan.draw, plan.shares = 0, _never, {}
+        plan.wide, plan.draw, plan.shares, plan.way = 0, _never, {}, None
         return plan
 
     def _simplify(self) -> bool:
@@ -253,7 +282,7 @@ class Plan(PlanFields):
         servers = self._servers()
         if servers is None:
             return False
-        mixed = [group for group in self.groups if group.routed]
+        mixed = [group for group in self.groups if group.routed and (group.members or group.remotes)]
         choices: list[Choice] = []
         if not mixed:
             targets += servers.values()
@@ -283,8 +312,32 @@ class Plan(PlanFields):
             None if self.leafs else self.targets,
             self.targets[:near] if routes else None,  # a route's messages go to no other route
             self.targets if self.direct and not self.request else None,
+            None if mixed or self.request else self.targets,  # a request says which cluster it comes from
         )
         return True
+
+    def lead_back(self, way: Plan) -> None:
+        """Have what this cluster sends to the subject go by another plan; see `way`."""
+        self.way = way
+        self.silent = self.simple = self.direct = self.special = False
+        self.batch_subscription = None
+        self.targets_for = _CAREFUL
+
+    def _goes_beyond(self) -> bool:
+        """Return whether messages of this cluster go through gateways."""
+        if any(s.kind is _GATEWAY for s in self.remotes):
+            return True
+        return any(not group.members and not group.remotes and group.gateways for group in self.groups)
+
+    def _look_at_what_goes_beyond(self) -> None:
+        """Have messages of this cluster looked at: a reply may have to name its way back through a gateway.
+
+        Those that come over routes and gateways go no further.
+        """
+        _, _, routed, _, beyond = self.targets_for
+        self.targets_for = None, None, routed, None, beyond
+        self.simple = self.direct = False
+        self.batch_subscription = None
 
     def _servers(self) -> dict[MessageEndpoint, Target] | None:
         """Return the targets of leafs and routes, each once however many of its interests match.
@@ -293,7 +346,7 @@ class Plan(PlanFields):
         """
         found: dict[MessageEndpoint, Target] = {}
         for subscription in self.remotes:
-            if subscription.sink not in found:
+            if subscription.kind is not _GATEWAY and subscription.sink not in found:
                 target = self._server(subscription)
                 if target is None:
                     return None

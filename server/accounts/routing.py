@@ -37,15 +37,18 @@ class DeliveryRule(enum.Enum):
     ONLY_TO_SPOKES = (
         enum.auto()
     )  # only to a spoke of ours and not to its sender's cluster; or a service's reply
+    RETURNED = enum.auto()  # only replies that came back to their cluster through a gateway
+    ONWARD = enum.auto()  # only these, if no service awaits them, and what came through a service import
     RESPONSE = enum.auto()  # only responses of services, on subjects with the prefix SERVICE_REPLY
     NEVER = enum.auto()
 
 
-_C, _L, _R, _I, _S = (
+_C, _L, _R, _I, _G, _S = (
     ConnectionKind.CLIENT,
     ConnectionKind.LEAF,
     ConnectionKind.ROUTER,
     ConnectionKind.INTERNAL,
+    ConnectionKind.GATEWAY,
     ConnectionKind.IMPORT,
 )
 
@@ -54,25 +57,36 @@ RULES: dict[tuple[ConnectionKind, ConnectionKind], DeliveryRule] = {
     (_C, _L): DeliveryRule.ALWAYS,
     (_C, _R): DeliveryRule.ALWAYS,
     (_C, _I): DeliveryRule.ALWAYS,
+    (_C, _G): DeliveryRule.ALWAYS,
     (_C, _S): DeliveryRule.ALWAYS,
     (_L, _C): DeliveryRule.ALWAYS,
     (_L, _L): DeliveryRule.OTHER_LEAF,
     (_L, _R): DeliveryRule.NOT_FROM_HUB,
     (_L, _I): DeliveryRule.ALWAYS,
+    (_L, _G): DeliveryRule.ALWAYS,
     (_L, _S): DeliveryRule.ALWAYS,
     (_R, _C): DeliveryRule.ALWAYS,
     (_R, _L): DeliveryRule.ONLY_TO_SPOKES,
-    (_R, _R): DeliveryRule.NEVER,
+    (_R, _R): DeliveryRule.RETURNED,
     (_R, _I): DeliveryRule.ALWAYS,
+    (_R, _G): DeliveryRule.ONWARD,
     (_R, _S): DeliveryRule.RESPONSE,
     (_I, _C): DeliveryRule.ALWAYS,
     (_I, _L): DeliveryRule.ALWAYS,
     (_I, _R): DeliveryRule.ALWAYS,
     (_I, _I): DeliveryRule.ALWAYS,
+    (_I, _G): DeliveryRule.ALWAYS,
     (_I, _S): DeliveryRule.ALWAYS,
+    (_G, _C): DeliveryRule.ALWAYS,
+    (_G, _L): DeliveryRule.ALWAYS,
+    (_G, _R): DeliveryRule.ALWAYS,
+    (_G, _I): DeliveryRule.ALWAYS,
+    (_G, _G): DeliveryRule.ONWARD,
+    (_G, _S): DeliveryRule.RESPONSE,
 }
 
 _SERVICE_REPLY = SERVICE_REPLY.encode()
+_LOCAL = (_C, _I)  # kinds of senders whose replies a way back is for
 # The same table by number, because the hash of an enum member is slow.
 _BY_NUMBER = [
     [RULES.get((source, sink), DeliveryRule.NEVER) for sink in ConnectionKind] for source in ConnectionKind
@@ -102,6 +116,10 @@ def may_deliver(msg: RoutedMessage, subscription: Subscription) -> bool:
         return not sink.is_spoke or msg.subject.startswith(_SERVICE_REPLY)
     if rule is DeliveryRule.RESPONSE:
         return msg.subject.startswith(_SERVICE_REPLY)
+    if rule is DeliveryRule.RETURNED:
+        return msg.returned
+    if rule is DeliveryRule.ONWARD:
+        return bool(msg.chain) or (msg.returned and not msg.subject.startswith(_SERVICE_REPLY))
     return False
 
 
@@ -115,6 +133,8 @@ def route(plan: Plan, msg: RoutedMessage, queues: tuple[bytes, ...] | None = Non
     """
     if plan.request and msg.answer:
         return 0
+    if plan.way is not None and (msg.chain or msg.source.kind in _LOCAL):
+        return route(plan.way, msg.renamed(plan.way.subject))
     deliver = _deliver if msg.trace is None else _trace
     delivered = 0
     for subscription in plan.plain:
@@ -134,19 +154,24 @@ def route(plan: Plan, msg: RoutedMessage, queues: tuple[bytes, ...] | None = Non
         elif chosen is not None:
             remote.setdefault(id(chosen.sink), (chosen, []))[1].append(group.queue)
     for subscription, names in remote.values():
-        server = subscription.sink
-        sent = msg
-        if subscription.parent is not None and msg.chain:
-            continue
-        if subscription.transform is not None:
-            sent = msg.renamed(subscription.shown(plan.text))
-        if isinstance(sent, TracedMessage):
-            delivered += _trace_to_server(subscription, sent, plan.text, tuple(names))
-        elif server.may_send(sent.subject.decode("utf-8", "surrogateescape")) and server.deliver_to_server(
-            sent, tuple(names)
-        ):
-            delivered += 1
+        delivered += _send(subscription, msg, plan.text, tuple(names))
     return delivered
+
+
+def _send(subscription: Subscription, msg: RoutedMessage, text: str, queues: tuple[bytes, ...]) -> bool:
+    """Send a message on the subject `text` to another server. Return whether it went.
+
+    queues: the queue groups that it must serve.
+    """
+    server = subscription.sink
+    if subscription.parent is not None and msg.chain:
+        return False
+    if subscription.transform is not None:
+        msg = msg.renamed(subscription.shown(text))
+    if isinstance(msg, TracedMessage):
+        return _trace_to_server(subscription, msg, text, queues)
+    subject = msg.subject.decode("utf-8", "surrogateescape")
+    return server.may_send(subject) and server.deliver_to_server(msg, queues)
 
 
 def _serve(
@@ -154,8 +179,8 @@ def _serve(
 ) -> tuple[bool, Subscription | None]:
     """Deliver the message to one member of a group, beginning with the one that is drawn.
 
-    Return whether a member on this server took it. If not, return the member of a route or leaf to send it
-    to, None if there is none. Leafs come last.
+    Return whether a member on this server took it. If not, return the member of another server to send it to,
+    None if there is none. Leafs come after this cluster, and other clusters last.
     """
     members = group.members
     count = len(members)
@@ -172,6 +197,9 @@ def _serve(
     start = group.first_remote() if count else 0
     for i in range(count):
         member = remotes[(start + i) % count]
+        if may_deliver(msg, member):
+            return False, member
+    for member in group.gateways:
         if may_deliver(msg, member):
             return False, member
     return False, None

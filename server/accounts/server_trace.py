@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MOST_DELIVERIES = 256 << 10
 MOST_HEADERS = 64 << 10
 _ENTRY = 100  # bytes of an entry without what clients chose
-CLIENT, ROUTER, LEAF = 0, 1, 4  # kinds of connections, as in the events
+CLIENT, ROUTER, GATEWAY, LEAF = 0, 1, 2, 4  # kinds of connections, as in the events
 
 NO_ECHO = "Not delivered because of no echo"
 NOT_PERMITTED = "Not delivered because publish denied for this subject"
@@ -51,7 +51,7 @@ class TraceTarget(NamedTuple):
 class TracePoint(NamedTuple):
     """A connection, as traces show it.
 
-    kind: CLIENT, ROUTER or LEAF.
+    kind: CLIENT, ROUTER, GATEWAY or LEAF.
     name: what the client calls itself, or the name of the server at the other end.
     traces: whether the other end traces messages, too.
     """

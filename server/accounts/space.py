@@ -43,6 +43,7 @@ _MOST_PLANNED = 1 << 16  # in all plans together: limits their memory, and what 
 _FEW_PLANS = 64
 _CLIENT = ConnectionKind.CLIENT.value
 _SHARED = (ACKS, DIRECT_GETS)
+_IMPORT_ELSEWHERE = (ConnectionKind.IMPORT, ConnectionKind.ROUTER, ConnectionKind.GATEWAY)
 
 # What `native.deliver_publishes` looks subjects up in.
 Lookups = tuple[
@@ -85,6 +86,7 @@ class SubjectSpace(SubscriptionOwner):
     pending_flush: the queues that the flusher writes next; the fan-out adds to it.
     lookups: what subjects without a mapping are looked up in; `mapped_lookups`, if there are mappings, which
         leave nothing but the plans. `routed_lookups`: for what comes from other servers.
+    ways: replies that go back through gateways for now, with the subjects that lead there (`reply_ways`).
     generation: counts the changes of interest and mappings.
     trace_mark: what the header of a message holds that perhaps asks for a trace.
     """
@@ -102,6 +104,7 @@ class SubjectSpace(SubscriptionOwner):
         self.inbox_routes = InboxRouteCache(self.sublist)
         self.generation = 0
         self.trace_mark = TRACED
+        self.ways: dict[bytes, bytes] = {}
         self._planned = 0  # subscriptions in all plans together
         self._seen: set[int] = set()  # hashes of inboxes that came once; the subjects may be long
         inboxes = self.inbox_routes.receivers, self._seen, self.sublist.ends, self.sublist.literal
@@ -211,7 +214,8 @@ class SubjectSpace(SubscriptionOwner):
         if plan is None:
             text = subject.decode("utf-8", "surrogateescape")
             mapping = None if self.mappings.empty else self.mappings.find(text)
-            if mapping is None and (shared := self._shared_plan(subject)) is not None:
+            way = self.ways.get(subject) if self.ways else None
+            if mapping is None and way is None and (shared := self._shared_plan(subject)) is not None:
                 return shared.under(subject, text)
             if self._planned >= _MOST_PLANNED:
                 self._clear_plans()
@@ -219,6 +223,9 @@ class SubjectSpace(SubscriptionOwner):
                 self._drop_oldest_plans()
             plan = self.plans[subject] = Plan(subject, text, self.sublist, mapping, self._draw)
             self._planned += plan.subscription_count
+            if way is not None:
+                shown = way.decode("utf-8", "surrogateescape")
+                plan.lead_back(Plan(way, shown, self.sublist, None, self._draw))
         return plan
 
     def _shared_plan(self, subject: bytes) -> Plan | None:
@@ -233,7 +240,7 @@ class SubjectSpace(SubscriptionOwner):
         An inbox gets a plan of its own, in the cache, only when it comes again: mostly it does not. For what
         comes from clients, a plan with a batch subscription may bear another subject of the same route.
         """
-        if not self.mappings.empty:
+        if not self.mappings.empty or subject in self.ways:
             return self.plan(subject)
         if subject.startswith(_SHARED):
             plan = self._shared_plan(subject) if kind == _CLIENT else None
@@ -256,9 +263,9 @@ class SubjectSpace(SubscriptionOwner):
 
         Return False if that is not what they lack.
         """
-        if subject in self.plans or subject.startswith(_SHARED):
+        if subject in self.plans or (subject.startswith(_SHARED) and subject not in self.ways):
             return False
-        unmapped = self.mappings.empty
+        unmapped = self.mappings.empty and subject not in self.ways
         if unmapped:
             if self.stream_routes.plan(subject) is not None:
                 return True
@@ -273,6 +280,16 @@ class SubjectSpace(SubscriptionOwner):
         """Return the subject that a message published to `subject` goes to, None if it is lost."""
         mapping = None if self.mappings.empty else self.mappings.find(subject)
         return subject if mapping is None else mapping.choose(subject, self._draw)
+
+    def set_way(self, reply: bytes, subject: bytes | None) -> None:
+        """Have what is sent here to a literal `reply` go to `subject` from now on; None ends that."""
+        if subject is not None:
+            self.ways[reply] = subject
+        else:
+            self.ways.pop(reply, None)
+        plan = self.plans.pop(reply, None)
+        if plan is not None:
+            self._planned -= plan.subscription_count
 
     def forget_plans(self) -> None:
         """Drop all plans: the next message makes new ones."""
@@ -394,10 +411,10 @@ class StreamImport:
 def _imports_streams(subscription: Subscription) -> bool:
     """Return whether a subscription gets imported streams through this server.
 
-    A route's interest gets them through its own server. The services of this server get none: what another
-    account publishes is not a request here.
+    The interest of a route or gateway gets them through its own server. The services of this server get none:
+    what another account publishes is not a request here.
     """
-    if subscription.parent is not None or subscription.kind in (ConnectionKind.IMPORT, ConnectionKind.ROUTER):
+    if subscription.parent is not None or subscription.kind in _IMPORT_ELSEWHERE:
         return False
     return subscription.kind != ConnectionKind.INTERNAL or not is_request(
         subscription.subject.encode("utf-8", "surrogateescape")

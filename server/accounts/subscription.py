@@ -1,10 +1,10 @@
 """Subscriptions, the endpoints that send and receive, and the messages between them.
 
 `MessageEndpoint` is the base class of everything that sends or receives messages: client and leaf
-connections, one account's part of a route, the server itself, service imports. `Subscription` is one interest
-of an endpoint: a client's SUB, a leaf's LS+, an internal callback, an import. `RoutedMessage` is a message as
-the router carries it, and `Message` is what an internal subscriber gets. The four refer to each other, and to
-nothing above them.
+connections, one account's part of a route or gateway, the server itself, service imports. `Subscription` is
+one interest of an endpoint: a client's SUB, a leaf's LS+, an internal callback, an import. `RoutedMessage`
+is a message as the router carries it, and `Message` is what an internal subscriber gets. The four refer to
+each other, and to nothing above them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ class ConnectionKind(enum.IntEnum):
     LEAF = 1
     ROUTER = 2
     INTERNAL = 3
-    IMPORT = 4  # a service import, which is never a source
+    GATEWAY = 4
+    IMPORT = 5  # a service import, which is never a source
 
 
 class DeliveredRun(NamedTuple):
@@ -90,6 +91,11 @@ class MessageEndpoint:
         """The id of the server at the other end of a route, else ""."""
         return ""
 
+    @property
+    def rtt(self) -> int:
+        """The round trip time of a gateway in ns, by which queue groups choose among gateways."""
+        return 0
+
     def client_info(self, *, share: bool = True) -> dict[str, object]:
         """Return who this is, in the form used in advisories and `Nats-Request-Info`.
 
@@ -116,7 +122,7 @@ class MessageEndpoint:
         return False
 
     def may_send(self, subject: str) -> bool:
-        """Return whether deny lists and permissions let `subject` out. For leafs and routes."""
+        """Return whether deny lists and permissions let `subject` out. For leafs, routes and gateways."""
         del subject
         return False
 
@@ -128,7 +134,7 @@ class MessageEndpoint:
         raise NotImplementedError
 
     def deliver_to_server(self, msg: RoutedMessage, queues: tuple[bytes, ...]) -> bool:
-        """Send one message to a leaf or route, once however many of its interests match.
+        """Send one message to another server, once however many of its interests match.
 
         queues: the groups that the peer must serve; plain interest is then implied too.
         """
@@ -297,6 +303,8 @@ class RoutedMessage:
     tail: the wire form from the size on, kept so that delivery to a client or leaf copies nothing.
     chain: the service imports that it came through, oldest first.
     answer: the server sends this as an answer, so it is not a request itself.
+    way: what precedes the reply where other servers see it: the way back through gateways (`reply_ways`).
+    returned: it took that way back to the cluster that asked, and goes on from there.
     trace: of a TracedMessage; None of any other.
     """
 
@@ -312,6 +320,8 @@ class RoutedMessage:
     chain: tuple[ImportStep, ...] = ()
     _: KW_ONLY
     answer: bool = False
+    way: bytes = b""
+    returned: bool = False
 
     @property
     def header(self) -> bytes:
@@ -339,6 +349,13 @@ class RoutedMessage:
             self.shown,
             self.chain,
             answer=self.answer,
+            way=self.way,
+        )
+
+    def coming_back(self, way: bytes) -> RoutedMessage:
+        """Return the same message for another server, which sees a way back before the reply."""
+        return RoutedMessage(
+            self.source, self.subject, self.reply, self.header_size, self.size, self.tail, self.shown, way=way
         )
 
     def rewritten(
@@ -362,6 +379,7 @@ class RoutedMessage:
             self.shown,
             chain,
             answer=answer or self.answer,
+            way=self.way if reply == self.reply else b"",
         )
 
 

@@ -24,6 +24,7 @@ class TracedMessage(RoutedMessage):
         self.source, self.subject, self.reply = msg.source, msg.subject, msg.reply
         self.header_size, self.size, self.tail = msg.header_size, msg.size, msg.tail
         self.shown, self.chain, self.answer = msg.shown, msg.chain, msg.answer
+        self.way, self.returned = msg.way, msg.returned
         self.trace = trace  # type: ignore[misc]
 
     def renamed(self, subject: bytes) -> RoutedMessage:

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...native import COMPILED
-from ...protocol.reserved import SERVICE_REPLY
+from ...protocol.gateway_reply import own_reply
+from ...protocol.reserved import GATEWAY_REPLY, SERVICE_REPLY
 from ...protocol.tracing import SUPPORTED
 from ...protocol.wire import encode
 from ...protocol.wire.ops import CONNECT, ERR, HPUB, INFO, LMSG, LSUB, LUNSUB, PING, PONG, VIOLATION, Op
@@ -26,7 +27,7 @@ from ..accounts.traced_message import TracedMessage
 from ..clock import SECOND
 from ..connection.ping_timer import PingTimer
 from ..connection.trace import control
-from .frames import ACKS, leaf_frame, split_delivery
+from .frames import leaf_frame, read_reply
 from .handshake import AcceptedHandshake, LeafHandshake, SolicitedHandshake
 from .interest_advertiser import InterestAdvertiser
 from .peer import LeafContext, LeafPeer
@@ -215,7 +216,7 @@ class LeafConnection(LeafPeer):
         text = subject.decode("utf-8", "surrogateescape")
         if self.context.options.trace:
             self.context.log.trace(f"{self} - <<- [LMSG {text} {size}]")
-        if not self.leaf_permissions.may_accept(text, self.clock.now()):
+        if not self._may_accept(text):
             self.violation("Publish", text)
             return
         tracer = self.context.tracer
@@ -224,9 +225,7 @@ class LeafConnection(LeafPeer):
         )
         if not taken:
             return
-        shown = b""
-        if reply.startswith(ACKS):
-            reply, shown = split_delivery(reply)
+        way, reply, shown = read_reply(reply, account.reply_ways)
         served: tuple[bytes, ...] | None = queues
         plan = account.plan(subject)
         if plan.mapping is not None:
@@ -239,12 +238,24 @@ class LeafConnection(LeafPeer):
             if trace is not None:
                 trace.mapped(mapped)
         tail = encode.tail(reply, payload[:header_size], payload[header_size:])
-        msg = RoutedMessage(self, subject, reply, header_size, len(payload), tail, shown)
+        msg = RoutedMessage(self, subject, reply, header_size, len(payload), tail, shown, way=way)
         if trace is None:
             route(plan, msg, served)
         else:
             route(plan, TracedMessage(msg, trace), served)
             tracer.send(account, trace)
+
+    def _may_accept(self, subject: str) -> bool:
+        """Return whether the peer may send a message on `subject`.
+
+        What counts of a reply that goes back through gateways is the asker's own reply. A hub may send any of
+        these: it got them from servers that have checked them.
+        """
+        if subject.startswith(GATEWAY_REPLY):
+            if self.is_spoke:
+                return True
+            subject = own_reply(subject)
+        return self.leaf_permissions.may_accept(subject, self.clock.now())
 
     def _may_trace_to(self, destination: str) -> bool:
         """Return whether the peer may have a trace sent to a destination.
@@ -307,7 +318,7 @@ class LeafConnection(LeafPeer):
 
     def may_send(self, subject: str) -> bool:
         """See `MessageEndpoint.may_send`."""
-        return self.leaf_permissions.may_send(subject)
+        return self.leaf_permissions.may_send(own_reply(subject))
 
     def prefixes(self, subject: bytes) -> tuple[bytes, bytes]:
         """See `MessageEndpoint.prefixes`."""

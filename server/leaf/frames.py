@@ -2,7 +2,7 @@
 
 A delivery of JetStream is matched by the consumer's delivery subject, and shown under the subject of the
 stored message. Between servers the frame carries the first, and the second is appended to the ack subject in
-`reply`, after an `@`.
+`reply`, after an `@`. A way back through gateways stands before the reply; see `accounts.reply_ways`.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING
 
 from ...protocol import gojson
 from ...protocol import headers as header_block
+from ...protocol.gateway_reply import split_way
 from ...protocol.wire import encode
 from ..accounts.ack_routes import ACKS
 
 if TYPE_CHECKING:
+    from ..accounts.reply_ways import ReplyWays
     from ..accounts.subscription import RoutedMessage
 
-__all__ = ["ACKS", "leaf_frame", "split_delivery"]
+__all__ = ["full_reply", "leaf_frame", "read_reply", "split_delivery"]
 
 _REQUEST_INFO = b"Nats-Request-Info"
 _ACK_DOTS = 8  # $JS.ACK.<stream>.<consumer>.<tries>.<stream seq>.<consumer seq>.<time>.<pending>
@@ -34,6 +36,20 @@ def split_delivery(reply: bytes) -> tuple[bytes, bytes]:
     if not mark or not shown:
         return reply, b""
     return reply[: len(reply) - len(shown) - 1], shown
+
+
+def read_reply(reply: bytes, ways: ReplyWays) -> tuple[bytes, bytes, bytes]:
+    """Return the parts of a server's reply: the way back before it, the reply, and what is shown after it.
+
+    A way back is remembered.
+    """
+    way, reply = split_way(reply)
+    shown = b""
+    if reply.startswith(ACKS):
+        reply, shown = split_delivery(reply)
+    if way:
+        ways.remember(reply, way)
+    return way, reply, shown
 
 
 def leaf_frame(
@@ -58,16 +74,21 @@ def leaf_frame(
             size += len(header) - header_size
             header_size = len(header)
     verb = b"HMSG" if header_size else b"LMSG"
-    carried = bool(msg.shown and reply)
+    carried = bool((msg.shown or msg.way) and reply)
     if not queues and not carried:
         return b"%b %b " % (verb, subject), tail, size
     rest = tail[len(reply) + 1 :] if reply else tail
     if carried:
-        reply = b"%b@%b" % (reply, msg.shown)
+        reply = full_reply(msg)
     if queues:
         lead = b"+ %b " % reply if reply else b"| "
         return b"%b %b %b%b " % (verb, subject, lead, b" ".join(queues)), rest, size
     return b"%b %b %b " % (verb, subject, reply), rest, size
+
+
+def full_reply(msg: RoutedMessage) -> bytes:
+    """Return the reply with what other servers must know; see the module."""
+    return b"%b%b@%b" % (msg.way, msg.reply, msg.shown) if msg.shown else msg.way + msg.reply
 
 
 def _renamed_account(header: bytes, accounts: Mapping[str, str]) -> bytes | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ...protocol.reserved import SERVICE_REPLY
+from ...protocol.reserved import GATEWAY_REPLY, SERVICE_REPLY
 from ...protocol.wire import encode
 from ..accounts.advertiser import Advertiser
 from ..accounts.subscription import ConnectionKind
@@ -59,6 +59,8 @@ class InterestAdvertiser(ConnectionPart["LeafPeer"], Advertiser[Key]):
         kind = subscription.kind
         if kind == ConnectionKind.IMPORT and subscription.subject.startswith(SERVICE_REPLY):
             return True  # permissions do not apply to it
+        if kind == ConnectionKind.GATEWAY and subscription.subject.startswith(GATEWAY_REPLY):
+            return True  # nor to this
         if kind == ConnectionKind.LEAF:
             # A hub passes on the interest of its leafs; a spoke passes on only that of leafs that join it.
             if connection.isolated or (connection.is_spoke and sink.is_spoke):

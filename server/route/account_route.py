@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ...protocol.subject import is_valid
 from ...protocol.tracing import SUPPORTED
 from ..accounts.leaving import LeavingConnection
+from ..accounts.plan import is_request
 from ..accounts.server_trace import ROUTER, TracePoint
 from ..accounts.subscription import ConnectionKind, MessageEndpoint, Subscription
 from ..slices import Slices, Steps, paced
@@ -190,7 +191,10 @@ class AccountRoute(MessageEndpoint):
             return False
         origin = b""
         source = msg.source
-        if source.kind == ConnectionKind.LEAF and connection.peer_lnoc:
+        if connection.peer_lnoc and (
+            source.kind is ConnectionKind.LEAF
+            or (source.kind is ConnectionKind.GATEWAY and is_request(msg.subject))
+        ):
             origin = source.remote_cluster.encode("utf-8", "surrogateescape")
         prefix, tail, size = route_frame(self._named, msg, queues, origin, connection.headers)
         connection.send_message(prefix, tail, size)

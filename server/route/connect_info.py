@@ -40,13 +40,15 @@ class RouteConnect:
 
 @dataclass(slots=True)
 class RouteInfo:
-    """The INFO of a peer, or of a third server that a peer announces.
+    """The INFO of a peer, or of a third server or another cluster that a peer announces.
 
     compression: the mode that it has, "" for none.
     route_pool_size: how many connections its pool has; 0 for no pool.
     route_pool_idx: the place of this connection in the pool.
     route_account: the pinned account that the connection is for, "" for none.
     route_acc_add_reqid: the request to pin that account from now on; an INFO without account answers it.
+    gateway_url: where the peer accepts gateways.
+    gateway: the name of the other cluster.
     given: the whole document.
     """
 
@@ -76,6 +78,8 @@ class RouteInfo:
     route_pool_idx: int = 0
     route_account: str = ""
     route_acc_add_reqid: str = ""
+    gateway_url: str = ""
+    gateway: str = ""
     given: dict[str, Any] = field(default_factory=dict)
 
     @classmethod

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from ...native import COMPILED
 from ...protocol.errors import PeerError
+from ...protocol.gateway_reply import cluster_hash, split_way
 from ...protocol.wire import encode
 from ...protocol.wire.ops import (
     ACCOUNT,
@@ -32,7 +33,6 @@ from ...protocol.wire.ops import (
     VIOLATION,
     Op,
 )
-from ..accounts.ack_routes import ACKS
 from ..accounts.fanout import deliver_routed, deliver_together, fan_out
 from ..accounts.leaving import leave
 from ..accounts.plan import RESERVED
@@ -42,7 +42,7 @@ from ..accounts.traced_message import TracedMessage
 from ..clock import SECOND
 from ..connection.compression import EFFORTS, announced
 from ..connection.ping_timer import PingTimer
-from ..leaf.frames import split_delivery
+from ..leaf.frames import read_reply
 from .account_route import AccountRoute
 from .connect_info import RouteConnect, RouteInfo
 from .peer import REFUSED, RouteContext, RoutePeer
@@ -369,16 +369,23 @@ class RouteConnection(RoutePeer):
         )
         if not taken:
             return
-        shown = b""
-        if reply.startswith(ACKS):
-            reply, shown = split_delivery(reply)
+        back, own = split_way(subject) if self.context.gateway_hash else (b"", subject)
+        served: tuple[bytes, ...] | None = queues
+        if back:
+            if cluster_hash(back) != self.context.gateway_hash:
+                return
+            subject, served = own, None
+        way, reply, shown = read_reply(reply, account.reply_ways)
         account_route.remote_cluster = origin.decode("utf-8", "surrogateescape")
         tail = encode.tail(reply, payload[:header_size], payload[header_size:])
-        msg = RoutedMessage(account_route, subject, reply, header_size, len(payload), tail, shown)
+        size, returned = len(payload), bool(back)
+        msg = RoutedMessage(
+            account_route, subject, reply, header_size, size, tail, shown, way=way, returned=returned
+        )
         if trace is None:
-            route(account.plan(subject), msg, queues)
+            route(account.plan(subject), msg, served)
         else:
-            route(account.plan(subject), TracedMessage(msg, trace), queues)
+            route(account.plan(subject), TracedMessage(msg, trace), served)
             tracer.send(account, trace)
 
     def _control_operation(self, operation: Op) -> None:

@@ -1,6 +1,6 @@
 """Messages as route frames: leaf frames with the account in front, and the origin of a leaf's message.
 
-See `leaf.frames` for the subject that the reply of a delivery carries.
+See `leaf.frames` for what a reply carries besides.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...protocol.wire import encode
+from ..leaf.frames import full_reply
 
 if TYPE_CHECKING:
     from ..accounts.subscription import RoutedMessage
@@ -29,7 +30,7 @@ def route_frame(
         tail = encode.without_header(reply, header_size, size, tail)
         size -= header_size
         header_size = 0
-    carried = bool(msg.shown and reply)
+    carried = bool((msg.shown or msg.way) and reply)
     name = account + b" " if account else b""
     if origin:
         lead = b"LMSG %b %b%b " % (origin, name, msg.subject)
@@ -41,7 +42,7 @@ def route_frame(
     if origin and not header_size:
         rest = b"0 " + rest  # an LMSG always has the size of the header
     if carried:
-        reply = b"%b@%b" % (reply, msg.shown)
+        reply = full_reply(msg)
     if queues:
         between = b"+ %b " % reply if reply else b"| "
         return b"%b%b%b " % (lead, between, b" ".join(queues)), rest, size

@@ -23,6 +23,7 @@ class RouteDocuments:
     dynamic: whether the name of the cluster was generated.
     port: the listener's port; 0 until it listens.
     leaf_urls: where leafs may connect to.
+    gateway_url: where other clusters may connect to.
     """
 
     def __init__(self, options: Options, identity: ServerIdentity, clients: InfoDocument) -> None:
@@ -32,6 +33,7 @@ class RouteDocuments:
         self.dynamic = False
         self.port = 0
         self.leaf_urls: list[str] = []
+        self.gateway_url = ""
         self._clients = clients
 
     @property
@@ -63,6 +65,7 @@ class RouteDocuments:
             "lnocu": True,
             "leafnode_urls": self.leaf_urls,
             "route_pool_size": max(0, cluster.pool_size or 3),
+            "gateway_url": self.gateway_url,
             **_permissions(cluster.permissions),
             **more,
         }

@@ -44,7 +44,7 @@ class RouteAdvertiser(Advertiser[Key]):
         It does not need what peers advertised, nor what each server imports or joins itself.
         """
         kind = subscription.kind
-        if kind == ConnectionKind.ROUTER:
+        if kind is ConnectionKind.ROUTER or kind is ConnectionKind.GATEWAY:
             return False
         if kind == ConnectionKind.IMPORT and not subscription.subject.startswith(SERVICE_REPLY):
             return False

@@ -43,6 +43,7 @@ class RouteContext(ConnectionContext):
     also_pinned: accounts that a peer has pinned since, by a reload.
     wanted: is called with the name of an account that does not exist here, when a peer subscribes in it.
     turns: the turns of the loop in which interest is advertised.
+    gateway_hash: of the name of this cluster, if it has gateways; else b"".
     """
 
     def __init__(self, clients: ClientContext) -> None:
@@ -53,6 +54,7 @@ class RouteContext(ConnectionContext):
         self.also_pinned: set[str] = set()
         self.wanted: Callable[[str], None] = lambda name: None
         self.turns = TurnScheduler(self.clock.soon)
+        self.gateway_hash = b""
         self.take(clients.options)
 
     def take(self, options: Options) -> None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
+from ...protocol.gateway_reply import hash_of
 from ...protocol.identifier import new_id
 from ...protocol.wire import encode
 from ..connection import Listener
@@ -27,11 +28,28 @@ if TYPE_CHECKING:
     from ..config.options import ClusterOptions, Options
     from ..connection import ConnectionTransport
     from ..slices import Steps
+    from .account_route import AccountRoute
     from .connect_info import RouteInfo
 
 SHUTDOWN = "Server Shutdown"
 _NAME = 22  # characters of a generated cluster name
 _OWN = ("nonce", "route_pool_idx", "compression")  # fields of INFO that concern one connection
+
+
+class RouteGateways(Protocol):
+    """The gateways of this server, which the other servers of the cluster must know of."""
+
+    def known_clusters(self) -> list[bytes]:
+        """Return the lines that announce the other clusters to a new server of this one."""
+
+    def routed(self, given: dict[str, Any]) -> None:
+        """Take note of an INFO that announces another cluster."""
+
+    def url_added(self, url: str) -> None:
+        """Take note of where a server of this cluster accepts gateways."""
+
+    def url_removed(self, url: str) -> None:
+        """Take note that it no longer does."""
 
 
 class Routes(RouteContext):
@@ -43,6 +61,7 @@ class Routes(RouteContext):
     set_leaf_urls: is called with the addresses where other servers accept leafs, and those for WebSocket.
     observers: are called when peers come and go.
     pools: which routes there are, and who uses them.
+    gateways: None if this server has none.
     """
 
     def __init__(self, clients: Clients) -> None:
@@ -52,6 +71,7 @@ class Routes(RouteContext):
         self.observers = self.pools.observers
         self.listener = Listener(self.log)
         self.set_leaf_urls: Callable[[list[str], list[str]], None] = lambda urls, websocket_urls: None
+        self.gateways: RouteGateways | None = None
         self._clients = clients
         self._stopping = False
         self._change = asyncio.Event()
@@ -229,11 +249,21 @@ class Routes(RouteContext):
         if first or connection.pinned:
             self._pass_on(connection, info)
         if first:
+            self._introduce_clusters(connection, info)
             self._advertise_urls()
         account = f" for account {connection.pinned!r}" if connection.pinned else ""
         self.log.info(f"{connection} - Registering route to server {info.server_name!r}{account}")
         self._change.set()
         self.flusher.flush()
+
+    def _introduce_clusters(self, connection: RouteConnection, info: RouteInfo) -> None:
+        """Tell a new server of the other clusters, and take note of where it accepts gateways."""
+        if self.gateways is None:
+            return
+        if info.gateway_url:
+            self.gateways.url_added(info.gateway_url)
+        for line in self.gateways.known_clusters():
+            connection.send_line(line)
 
     def _pass_on(self, connection: RouteConnection, info: RouteInfo) -> None:
         """Announce a new peer and its address to the others, and each of its routes for a pinned account."""
@@ -248,7 +278,10 @@ class Routes(RouteContext):
                 peer.send_line(encode.info(document))
 
     def learnt(self, info: RouteInfo) -> None:
-        """Dial a server that a peer announces, unless it is known."""
+        """Dial a server that a peer announces, unless it is known; or take note of another cluster."""
+        if info.gateway:
+            self._cluster_learnt(info)
+            return
         known = info.server_id == self.identity.id or self.pools.has(info.server_id)
         if known or not info.ip or info.route_account:
             return
@@ -261,6 +294,28 @@ class Routes(RouteContext):
         ):
             return
         self._dial(target, explicit=False)
+
+    def _cluster_learnt(self, info: RouteInfo) -> None:
+        if self.gateways is not None:
+            self.gateways.routed(info.given)
+        else:
+            self.log.error(
+                f'Received information about gateway "{info.gateway}", but gateway is not configured'
+            )
+
+    def tell_all(self, line: bytes) -> None:
+        """Send a line to every peer."""
+        for peer in self.peers.values():
+            peer.send_line(line)
+        self.flusher.schedule()
+
+    def towards(self, server: bytes, account: bytes) -> AccountRoute | None:
+        """Return the route of an account to the server with that hash, None if there is none."""
+        for server_id, peer in self.peers.items():
+            if hash_of(server_id).encode() == server:
+                line = peer.line(account.decode("utf-8", "surrogateescape"), self.pinned)
+                return None if line is None else line.account_routes.get(account)
+        return None
 
     def lame_duck(self) -> None:
         """Announce that this server is going away, so that others no longer send clients here."""
@@ -289,6 +344,8 @@ class Routes(RouteContext):
         del reason
         info = connection.info
         if info is not None and self.pools.left(connection, info):
+            if self.gateways is not None and info.gateway_url and not self.pools.has(info.server_id):
+                self.gateways.url_removed(info.gateway_url)
             self._advertise_urls()
             for remote in list(self.remotes):
                 remote.peer_gone(info.server_id)

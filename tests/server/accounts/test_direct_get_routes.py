@@ -82,7 +82,7 @@ def test_a_leaf_is_served_message_by_message() -> None:
     account = new_account()
     Reader(account)
     found = plan(account, "S.a")
-    assert found.targets_for == (None, None, None, None)
+    assert found.targets_for == (None, None, None, None, None)
     assert [group.queue for group in found.groups] == [b"_sys_"]
     other = account.uncached_plan(f"{GETS}S.b".encode(), ConnectionKind.LEAF)
     assert (other.text, other.groups) == (f"{GETS}S.b", found.groups)

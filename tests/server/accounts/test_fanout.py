@@ -22,12 +22,13 @@ from pyjs.server.accounts import (
     Subscription,
     space,
 )
+from pyjs.server.accounts.ack_routes import ACKS
 from pyjs.server.accounts.fanout import fan_out
 from pyjs.server.accounts.flusher import Flusher, OutboundQueue
 from pyjs.server.accounts.plan import Plan
 from pyjs.server.accounts.routing import route
 from pyjs.server.accounts.subscription import MessageEndpoint, Publish, message_of
-from pyjs.server.leaf.frames import ACKS, leaf_frame, split_delivery
+from pyjs.server.leaf.frames import leaf_frame, split_delivery
 from pyjs.server.route.frames import route_frame
 
 CLIENT, LEAF, ROUTER = ConnectionKind.CLIENT, ConnectionKind.LEAF, ConnectionKind.ROUTER
