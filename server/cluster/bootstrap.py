@@ -36,6 +36,7 @@ class BootstrapExpect:
     nodes: servers by their nodes.
     servers: servers by their ids.
     unreached: addresses at which nobody has answered yet.
+    witnesses: servers by their ids that must be there, too, as they may know of a group. They found none.
     alone: whether the configuration names this server and no other, so that it may bootstrap a group alone.
     chosen: whether `nodes` and this server are all that may ever bootstrap this group.
 
@@ -45,6 +46,7 @@ class BootstrapExpect:
     nodes: frozenset[str] = frozenset()
     servers: frozenset[str] = frozenset()
     unreached: tuple[str, ...] = ()
+    witnesses: frozenset[str] = frozenset()
     alone: bool = False
     chosen: bool = False
 
@@ -198,7 +200,7 @@ class Bootstrap:
         servers = {announce.server for announce in present}
         known = {node: peer.announce.name for node, peer in self._peers.items()}
         missing = [known.get(node, node) for node in expected.nodes - nodes - {self.me.node}]
-        missing += sorted(expected.servers - servers - {self.me.server})
+        missing += sorted((expected.servers | expected.witnesses) - servers - {self.me.server})
         return sorted(missing) + list(expected.unreached)
 
     def second_group(self, now: int) -> Announce | None:

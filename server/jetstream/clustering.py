@@ -27,7 +27,7 @@ _ROUTES_OR_HUB = "configured routes or solicited leafnode for the system account
 def is_clustered(options: Options, system: Account | None, server_name: str) -> bool:
     """Return whether this server is one of several. Raises ValueError if the options do not suffice."""
     cluster, joins_hub = options.cluster, extends(options, system)
-    alone = cluster is None or cluster.port is None
+    alone = (cluster is None or cluster.port is None) and options.gateway is None
     if alone and not (joins_hub and options.jetstream.extension_hint == WILL_EXTEND):
         return False
     for given, wanted in (

@@ -83,7 +83,10 @@ def _jetstream(options: Options, context: ReadContext) -> None:
             "invalid domain name: may not contain ., *, > or blanks",
             f"got {jetstream.domain!r}",
         )
-    if jetstream.enabled and options.cluster is not None and options.cluster.port is not None:
+    clustered = options.gateway is not None or (
+        options.cluster is not None and options.cluster.port is not None
+    )
+    if jetstream.enabled and clustered and options.cluster is not None:
         if not options.server_name:
             context.error(where.get("jetstream"), "jetstream cluster requires `server_name` to be set")
         if not options.cluster.name:

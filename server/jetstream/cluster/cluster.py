@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from ....protocol.identifier import name_hash
@@ -213,7 +213,14 @@ class JetStreamCluster:
                 local.step_down("", _nothing)
         self._proposer.step_down("")
 
-    # --- accounts and routes
+    def join_clusters(self, others: Callable[[], Sequence[str]]) -> None:
+        """Be one JetStream with the clusters that gateways join to this one.
+
+        others: returns their names, the nearest one first.
+        """
+        self.view.other_clusters = others
+
+    # --- accounts and connections to other servers
 
     def account_added(self, account: JetStreamAccount) -> None:
         """Open what is assigned here of an account that has JetStream from now on."""
@@ -233,7 +240,7 @@ class JetStreamCluster:
             local.server_lost(server_id)
 
     def route_joined(self) -> None:
-        """Exchange reports with a server to which there is a new route."""
+        """Exchange reports with a server to which there is a new route or gateway."""
         self._node_tracker.publish(ask=True)
 
     # --- MetaGroupListener

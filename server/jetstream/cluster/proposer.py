@@ -125,7 +125,8 @@ class Proposer:
         """Return the member to which this server would hand over. Raises ApiError 10005."""
         view, group = self._view, self._view.group
         voters = frozenset[str]() if group is None else group.members.voters
-        members = sorted(placement.may_lead(view.state, voters, view.cluster_name) | {view.me})
+        clusters = {view.cluster_name, *view.other_clusters()}
+        members = sorted(placement.may_lead(view.state, voters, clusters) | {view.me})
         return placement.successor(
             view.state,
             members,

@@ -5,7 +5,7 @@ Promises: nothing here changes anything, and nothing is cached: each answer is w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..meta import placement
@@ -30,6 +30,7 @@ class ClusterView:
 
     node: this server's.
     cluster_name: the name of the cluster that its routes form.
+    other_clusters: returns the names of the clusters that gateways join to this one, the nearest one first.
     system: the system account.
     clock: the server's.
     local_streams: the streams that this server holds, by (account, stream).
@@ -52,6 +53,7 @@ class ClusterView:
         self.local_streams = local_streams
         self.failures = failures
         self.clock = host.clock
+        self.other_clusters: Callable[[], Sequence[str]] = tuple
         self._meta_group = meta_group
         self._node_statuses = node_statuses
 

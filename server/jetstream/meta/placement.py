@@ -324,10 +324,10 @@ def may_host_consumer(
     )
 
 
-def may_lead(state: MetaState, voters: Collection[str], cluster: str) -> set[str]:
-    """Return the voters that may lead this cluster's meta group: those in leaf nodes' clusters may not."""
+def may_lead(state: MetaState, voters: Collection[str], clusters: Collection[str]) -> set[str]:
+    """Return the voters that may lead the meta group of these clusters: those of leaf nodes may not."""
     servers = state.servers
-    return {voter for voter in voters if voter not in servers or servers[voter].cluster == cluster}
+    return {voter for voter in voters if voter not in servers or servers[voter].cluster in clusters}
 
 
 def successor(

@@ -98,15 +98,17 @@ def answer_through_leader(replies: ReplyRouter, request: Request, info: Json) ->
 def requester(view: ClusterView, request: Request) -> ApiClient:
     """Return the client that sent a request.
 
-    A message that came over a route is from a client of this cluster, or of one of its leaf nodes. A cluster
-    beyond a leaf connection may belong to another domain: if it has no server here, this cluster counts
-    instead.
+    A message that came over a route is from a client of this cluster, or it says from which other one. A
+    cluster beyond a leaf connection may belong to another domain: if it has no server here, this cluster
+    counts instead. Clusters that gateways join to this one come after the nearest.
     """
     source = request.message.source
     near = "" if source is None else source.remote_cluster
     if not any(server.cluster == near for server in view.state.servers.values()):
         near = view.cluster_name
-    return ApiClient({} if source is None else source.client_info(), [near])
+    others = view.other_clusters()
+    clusters = dict.fromkeys((near, view.cluster_name, *others) if others else (near,))
+    return ApiClient({} if source is None else source.client_info(), [*clusters])
 
 
 def tier_limits(account: JetStreamAccount, replicas: int) -> TierLimits:

@@ -261,5 +261,5 @@ def test_servers_of_leaf_nodes_clusters_do_not_lead_the_meta_group() -> None:
     members = sorted(meta.state.servers)
     away = members[0]
     meta.state.servers[away] = replace(meta.state.servers[away], cluster="LEAF")
-    assert may_lead(meta.state, [*members, "unknown-1"], "C") == {*members[1:], "unknown-1"}
-    assert may_lead(meta.state, members, "LEAF") == {away}
+    assert may_lead(meta.state, [*members, "unknown-1"], {"C"}) == {*members[1:], "unknown-1"}
+    assert may_lead(meta.state, members, {"LEAF"}) == {away}
