@@ -14,7 +14,6 @@ import asyncio
 import os
 import random
 from collections.abc import Callable
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Protocol
 
 from . import banner
@@ -22,6 +21,7 @@ from .accounts import AccountRegistry
 from .client import ClientListener, Clients, make_services
 from .clock import SECOND, LoopClock
 from .config.options import Options
+from .config.single import with_single
 from .connection.addresses import dialable
 from .identity import ServerIdentity
 from .logging import Logger, NullLogger
@@ -30,6 +30,7 @@ from .worker import Worker
 
 if TYPE_CHECKING:
     from .cluster.bootstrap import BootstrapExpect
+    from .gateway import Gateways
     from .jetstream.engine import JetStream
     from .leaf import Leafs
     from .monitor.http import Monitor
@@ -68,13 +69,14 @@ class Server:
         embedded = options is None
         if options is None:
             options = Options(host=_LOOPBACK, port=0)
-        self.options = _with(options, single)
+        self.options = with_single(options, single)
         self.log: Logger = log or NullLogger()
         self.random_bytes: Callable[[int], bytes] = os.urandom
         self.jetstream: JetStream | None = None
         self.leafs: Leafs | None = None
         self.operator: OperatorMode | None = None
         self.routes: Routes | None = None
+        self.gateways: Gateways | None = None
         self.monitor: Monitor | None = None
         self.system: System | None = None
         self.websocket: WebSocketListener | None = None
@@ -185,6 +187,7 @@ class Server:
             await self.leafs.start()
         await self._start_mqtt(self.options)
         await self._start_websocket(self.options)
+        await self._start_gateways()
         await self._start_cluster()
         await self._start_monitor()
         from .system import System
@@ -245,6 +248,17 @@ class Server:
         if self.leafs is not None:
             self.leafs.set_jetstream(jetstream=self.jetstream is not None)
 
+    async def _start_gateways(self) -> None:
+        if self.options.gateway is None:
+            return
+        from .gateway import Gateways
+
+        gateways = self.gateways = Gateways(self.clients)
+        self._parts.append(gateways)
+        if self.operator is not None:
+            self.operator.accounts.observers.append(gateways.account_made)
+        await gateways.start()
+
     async def _start_cluster(self) -> None:
         """Start the routes to other servers and, with JetStream, this server's part of the cluster."""
         options = self.options.cluster
@@ -253,6 +267,8 @@ class Server:
 
             self.routes = Routes(self.clients)
             self._parts.append(self.routes)
+            if self.gateways is not None:
+                self.gateways.join(self.routes)
             if self.leafs is not None:
                 self.routes.documents.leaf_urls = self.leafs.own_urls()
                 self.routes.set_leaf_urls = self.leafs.set_other_urls
@@ -264,6 +280,9 @@ class Server:
             return
         if self.routes is not None:
             self.routes.observers.append(cluster)
+        if self.gateways is not None:
+            self.gateways.observers.append(cluster.route_joined)
+            cluster.join_clusters(self.gateways.nearest)
         self._parts.append(cluster)
         cluster.expected = self._expected
         cluster.migrates = _never if self.leafs is None else self.leafs.migrates
@@ -282,7 +301,8 @@ class Server:
         from .cluster.bootstrap_peers import expected
 
         remotes = self.routes.remotes if self.routes is not None else ()
-        return expected(remotes, configured=self.routes is not None and bool(self.routes.cluster.routes))
+        own = expected(remotes, configured=self.routes is not None and bool(self.routes.cluster.routes))
+        return own if self.gateways is None else self.gateways.bootstrap_with(own)
 
     async def _start_mqtt(self, options: Options) -> None:
         if options.mqtt is None or options.mqtt.port is None:
@@ -412,14 +432,7 @@ class Server:
         Raises AccountsError or TLSConfigError, and changes nothing, if the accounts contradict each other or
         the certificates cannot be used.
         """
-        if options.tls is not None:
-            self.listener.tls_context(options.tls)
-        if self.websocket is not None and options.websocket is not None and options.websocket.tls is not None:
-            self.websocket.tls_context(options.websocket.tls)
-        if self.mqtt is not None and options.mqtt is not None and options.mqtt.tls is not None:
-            self.mqtt.tls_context(options.mqtt.tls)
-        if self.leafs is not None and options.leafnodes.tls is not None:
-            self.leafs.listener.tls_context(options.leafnodes.tls)
+        self._check_certificates(options)
         if self.operator is not None:
             yield from self.operator.reloading(options)
         gone = yield from self.registry.reloading(options)
@@ -434,12 +447,27 @@ class Server:
             self.leafs.reload(options, self.clients.authenticator)
         if self.routes is not None:
             yield from self.routes.reloading(options)
+        if self.gateways is not None:
+            yield from self.gateways.reloading(options)
         if self.system is not None:
             self.system.accounts_changed()
         for account in gone:
             if self.mqtt is not None:
                 self.mqtt.forget(account)
             account.stop()
+
+    def _check_certificates(self, options: Options) -> None:
+        """Raise TLSConfigError if a listener cannot use the certificates of new options."""
+        blocks = (
+            (self.listener, options),
+            (self.websocket, options.websocket),
+            (self.mqtt, options.mqtt),
+            (self.leafs.listener if self.leafs is not None else None, options.leafnodes),
+            (self.gateways.listener if self.gateways is not None else None, options.gateway),
+        )
+        for listener, block in blocks:
+            if listener is not None and block is not None and block.tls is not None:
+                listener.tls_context(block.tls)
 
     async def drain(self) -> None:
         """Stop in lame duck mode: accept nobody, warn the clients, disconnect them one by one, then stop."""
@@ -470,28 +498,6 @@ class Server:
             connection.close(SHUTDOWN)
             await asyncio.sleep(min(pause, 1.0))
         await self.stop()
-
-
-def _with(options: Options, single: dict[str, Any]) -> Options:
-    """Return `options` with single ones set. Raises TypeError for an unknown name."""
-    if not single:
-        return options
-    single = dict(single)
-    jetstream = single.pop("jetstream", None)
-    if isinstance(jetstream, bool):
-        options.jetstream.enabled = jetstream
-    elif jetstream is not None:
-        options.jetstream = jetstream
-    store_dir = single.pop("store_dir", None)
-    if store_dir is not None:
-        options.jetstream.store_dir = str(store_dir)
-        options.jetstream.enabled = jetstream is not False
-    known = {f.name for f in fields(Options)}
-    for name, value in single.items():
-        if name not in known:
-            raise TypeError(f"no such option: {name!r}")
-        setattr(options, name, value)
-    return options
 
 
 def _never(_account: str) -> bool:

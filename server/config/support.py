@@ -40,6 +40,7 @@ _NO_OCSP = (
     "use short-lived certificates, or pinned_certs"
 )
 _ROUTE_NAMES = "certificates of routes are verified, but their names are not compared yet"
+_GATEWAY_NAMES = "certificates of gateways are verified, but their names are not compared yet"
 _NO_STAPLES = "Python's ssl cannot send OCSP answers in a handshake, so none are stapled"
 _NO_CHECK = ({"enabled": False}, {"enabled": True, "verify": False})
 _LEAF_SCHEMES = ("nats-leaf", "leaf", "nats", "tls", "ws", "wss")
@@ -54,9 +55,12 @@ UNSUPPORTED: tuple[UnsupportedOption, ...] = (
     UnsupportedOption("cluster.tls.verify_and_map", "refuse", _ROUTE_NAMES),
     UnsupportedOption("cluster.tls.verify_known_urls", "refuse", _ROUTE_NAMES),
     UnsupportedOption("cluster.tls.ocsp_peer", "refuse", _NO_OCSP, _NO_CHECK),
+    UnsupportedOption("gateway.tls.verify_and_map", "refuse", _GATEWAY_NAMES),
+    UnsupportedOption("gateway.tls.verify_known_urls", "refuse", _GATEWAY_NAMES),
+    UnsupportedOption("gateway.tls.ocsp_peer", "refuse", _NO_OCSP, _NO_CHECK),
+    UnsupportedOption("gateway.gateways.*.tls.ocsp_peer", "refuse", _NO_OCSP, _NO_CHECK),
     UnsupportedOption("ocsp", "warn", _NO_STAPLES, ({"enabled": False}, {"enabled": True, "mode": "never"})),
     UnsupportedOption("ocsp_cache", "warn", "OCSP is not served", ({"enabled": False},)),
-    UnsupportedOption("gateway", "warn", "gateways are not served yet"),
     UnsupportedOption("prof_port", "warn", "there is no Go profiler here"),
     UnsupportedOption("prof_block_rate", "warn", "there is no Go profiler here"),
     UnsupportedOption("write_timeout", "warn", "a late write always closes the connection"),
@@ -78,6 +82,7 @@ UNSUPPORTED: tuple[UnsupportedOption, ...] = (
         "accounts.*.jetstream.cluster_traffic", "warn", "Raft messages travel in the system account"
     ),
     UnsupportedOption("cluster.write_timeout", "warn", "a late write always closes the connection"),
+    UnsupportedOption("gateway.write_timeout", "warn", "a late write always closes the connection"),
     UnsupportedOption("no_sublist_cache", "warn", "the cache of routing plans is always used"),
 )
 

@@ -22,9 +22,10 @@ from ..config.options import SECOND, TLSOptions
 from ..slices import Steps, TurnScheduler, finish, freeing, paced
 from .accountz import AccountzRequest, accountz, accstatz
 from .connz import ConnzRequest, connz
+from .gatewayz import GatewayzRequest, gatewayz
 from .healthz import HealthzRequest, healthz
 from .jsz import JszRequest, jsz
-from .peers import LeafzRequest, RoutezRequest, gatewayz, leafz, routez
+from .peers import LeafzRequest, RoutezRequest, leafz, routez
 from .raftz import RaftzRequest, raftz
 from .request import RequestError, from_query
 from .runtime import IpqueueszRequest, expvarz, ipqueuesz, stacks
@@ -52,7 +53,7 @@ Document = dict[str, Any] | Steps[dict[str, Any]]
 PAGES: dict[str, Callable[[Monitored, Query], Document]] = {
     "/connz": lambda server, query: connz(server, from_query(ConnzRequest, query)),
     "/routez": lambda server, query: routez(server, from_query(RoutezRequest, query)),
-    "/gatewayz": lambda server, _: gatewayz(server),
+    "/gatewayz": lambda server, query: gatewayz(server, from_query(GatewayzRequest, query)),
     "/leafz": lambda server, query: leafz(server, from_query(LeafzRequest, query)),
     "/subsz": lambda server, query: subsz(server, from_query(SubszRequest, query)),
     "/accountz": lambda server, query: accountz(server, from_query(AccountzRequest, query)),

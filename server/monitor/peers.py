@@ -1,4 +1,4 @@
-"""leafz, routez and gatewayz: the connections to other servers."""
+"""leafz and routez: the connections to other servers."""
 
 from __future__ import annotations
 
@@ -139,8 +139,3 @@ def _route(link: RouteConnection, request: RoutezRequest, now: int) -> Steps[dic
 
 def _lists(side: SubjectPermission) -> dict[str, list[str]]:
     return {name: list(entries) for name in ("allow", "deny") if (entries := getattr(side, name))}
-
-
-def gatewayz(server: Monitored) -> dict[str, Any]:
-    """Return the gateways. There are none, as this server is in no super cluster."""
-    return head(server) | {"outbound_gateways": {}, "inbound_gateways": {}}

@@ -6,7 +6,7 @@ import os
 import resource
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...protocol.timestamp import format_rfc3339
 from ..config.feature_flags import feature_flags
@@ -15,6 +15,10 @@ from ..identity import cluster_name
 from .jsz import config, limits, stats
 from .tls import certificate_end
 from .view import Monitored, head, uptime
+
+if TYPE_CHECKING:
+    from ..config.options import RemoteGateway
+    from ..gateway import Gateways
 
 
 def varz(server: Monitored, requests: Mapping[str, int] | None = None) -> dict[str, Any]:
@@ -53,9 +57,15 @@ def varz(server: Monitored, requests: Mapping[str, int] | None = None) -> dict[s
         document["pinned_account_fails"] = operator.authenticator.not_pinned
     kinds = {"clients": 0, "routes": 0, "gateways": 0, "leafs": 0}
     statistics = server.clients.statistics
-    slow = 0 if server.routes is None else server.routes.slow_consumers
-    document["slow_consumer_stats"] = kinds | {"clients": statistics.slow_consumers, "routes": slow}
-    document["stale_connection_stats"] = kinds | {"clients": statistics.stale}
+    slow = {"clients": statistics.slow_consumers}
+    stale = {"clients": statistics.stale}
+    if server.routes is not None:
+        slow["routes"] = server.routes.slow_consumers
+    if server.gateways is not None:
+        slow["gateways"] = server.gateways.slow_consumers
+        stale["gateways"] = server.gateways.stale_connections
+    document["slow_consumer_stats"] = kinds | slow
+    document["stale_connection_stats"] = kinds | stale
     if options.proxies:
         document["proxies"] = {"trusted": [{"key": key} for key in options.proxies]}
     if options.tls is not None:
@@ -115,7 +125,7 @@ def _blocks(server: Monitored) -> dict[str, Any]:
         leaf["remotes"] = [_leaf_remote(remote) for remote in options.leafnodes.remotes]
     return {
         "cluster": _cluster(server),
-        "gateway": {},
+        "gateway": _gateway(server),
         "leaf": leaf,
         "mqtt": _mqtt(server),
         "websocket": _websocket(server),
@@ -189,6 +199,34 @@ def _cluster(server: Monitored) -> dict[str, Any]:
     return found
 
 
+def _gateway(server: Monitored) -> dict[str, Any]:
+    """Return the `gateway` block, {} if this server has no gateways."""
+    block, gateways = server.options.gateway, server.gateways
+    if block is None or gateways is None:
+        return {}
+    optional = {
+        "advertise": block.advertise,
+        "connect_retries": block.connect_retries,
+        "reject_unknown": block.reject_unknown_cluster,
+    }
+    found: dict[str, Any] = {"name": gateways.name, "host": block.host, "port": gateways.port}
+    found["auth_timeout"] = _seconds(gateways.auth_timeout)
+    found["tls_timeout"] = _seconds((block.tls or TLSOptions()).timeout)
+    if block.tls is not None:
+        found |= {"tls_required": True, "tls_verify": True, **certificate_end(block.tls)}
+    found |= {name: value for name, value in optional.items() if value}
+    if block.gateways:
+        found["gateways"] = [_remote_gateway(each, gateways) for each in block.gateways]
+    return found
+
+
+def _remote_gateway(given: RemoteGateway, gateways: Gateways) -> dict[str, Any]:
+    remote = gateways.remotes.known.get(given.name)
+    urls = [url.rpartition("/")[2].rpartition("@")[2] for url in (each.rstrip("/") for each in given.urls)]
+    timeout = {} if given.tls is None else {"tls_timeout": _seconds(given.tls.timeout)}
+    return {"name": given.name, **timeout, "urls": urls if remote is None else remote.urls}
+
+
 def jetstream(server: Monitored) -> dict[str, Any]:
     """Return the part about JetStream, {} if it is off."""
     engine = server.jetstream
@@ -214,6 +252,7 @@ def _totals(server: Monitored) -> dict[str, Any]:
     totals = clients.totals()
     routes = server.routes
     links = routes.pools.connections if routes is not None else []
+    beyond = server.gateways.connections() if server.gateways is not None else []
     leafs = {id(leaf): leaf for account in accounts for leaf in account.leafs}.values()
     found: dict[str, Any] = {
         "connections": len(clients.connections),
@@ -223,7 +262,7 @@ def _totals(server: Monitored) -> dict[str, Any]:
         "leafnodes": len(leafs),
     }
     for name in ("in_msgs", "in_bytes", "out_msgs", "out_bytes"):
-        found[name] = totals[name] + sum(getattr(leaf, name, 0) for leaf in (*leafs, *links))
+        found[name] = totals[name] + sum(getattr(leaf, name, 0) for leaf in (*leafs, *links, *beyond))
         direction, _, unit = name.partition("_")
         found[f"{direction}_client_{unit}"] = totals[name]
     return found | {

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ..client import Clients
     from ..clock import Clock
     from ..config.options import Options
+    from ..gateway import Gateways
     from ..identity import ServerIdentity
     from ..jetstream.engine import JetStream
     from ..leaf import Leafs
@@ -40,14 +41,20 @@ class MonitoredServer(Protocol):
         """Whether clients can connect."""
 
 
-class Monitored(MonitoredServer, Protocol):
+class MonitoredLinks(Protocol):
+    """A server's connections to other servers. A part that is not enabled is None."""
+
+    leafs: Leafs | None
+    routes: Routes | None
+    gateways: Gateways | None
+
+
+class Monitored(MonitoredServer, MonitoredLinks, Protocol):
     """A running server and its parts, such as `app.Server`. A part that is not enabled is None."""
 
     clients: Clients
     operator: OperatorMode | None
     jetstream: JetStream | None
-    leafs: Leafs | None
-    routes: Routes | None
     mqtt: MQTTListener | None
 
 

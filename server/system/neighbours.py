@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..monitor import Monitored
 
 SILENT = 150 * SECOND
+_SERVERS = (ConnectionKind.ROUTER, ConnectionKind.LEAF, ConnectionKind.GATEWAY)
 SWEEP_INTERVAL = 30 * SECOND
 
 
@@ -136,7 +137,7 @@ class Neighbours:
 
     def _sender(self, message: Message) -> dict[str, Any]:
         """Return the other server that sent this, with its `id`; {} for this server, or a client."""
-        if message.source is None or message.source.kind not in (ConnectionKind.ROUTER, ConnectionKind.LEAF):
+        if message.source is None or message.source.kind not in _SERVERS:
             return {}
         server = _read(message.body).get("server")
         if not isinstance(server, dict) or not isinstance(server.get("id"), str):

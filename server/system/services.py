@@ -51,10 +51,10 @@ def _routez(server: Monitored, body: Body) -> Document:
     return routez(server, from_json(RoutezRequest, body))
 
 
-def _gatewayz(server: Monitored, _: Body) -> Document:
-    from ..monitor.peers import gatewayz
+def _gatewayz(server: Monitored, body: Body) -> Document:
+    from ..monitor.gatewayz import GatewayzRequest, gatewayz
 
-    return gatewayz(server)
+    return gatewayz(server, from_json(GatewayzRequest, body))
 
 
 def _leafz(server: Monitored, body: Body) -> Steps[dict[str, Any]]:

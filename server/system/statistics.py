@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..accounts.account import Account
+    from ..gateway import Gateways, OutboundGateway
     from ..monitor import Monitored
     from ..route import RouteConnection
 
@@ -36,6 +37,8 @@ def statsz(server: Monitored, others: int = 0) -> dict[str, Any]:
     }
     if server.routes is not None and server.routes.peers:
         found["routes"] = [_route(route) for route in server.routes.pools.connections]
+    if server.gateways is not None and server.gateways.outbound:
+        found["gateways"] = [_gateway(each, server.gateways) for each in server.gateways.outbound.values()]
     found["active_servers"] = 1 + others
     if any(facts["slow_consumer_stats"].values()):
         found["slow_consumer_stats"] = facts["slow_consumer_stats"]
@@ -60,6 +63,21 @@ def _route(route: RouteConnection) -> dict[str, Any]:
         "sent": {"msgs": route.out_msgs, "bytes": route.out_bytes},
         "received": {"msgs": route.in_msgs, "bytes": route.in_bytes},
         "pending": route.pending,
+    }
+
+
+def _gateway(link: OutboundGateway, gateways: Gateways) -> dict[str, Any]:
+    inbound = [each for each in gateways.inbound.values() if each.name == link.name]
+    received = {
+        "msgs": sum(each.in_msgs for each in inbound),
+        "bytes": sum(each.in_bytes for each in inbound),
+    }
+    return {
+        "gwid": link.id,
+        "name": link.name,
+        "sent": {"msgs": link.out_msgs, "bytes": link.out_bytes},
+        "received": received,
+        "inbound_connections": len(inbound),
     }
 
 

@@ -85,6 +85,8 @@ class System:
             self._server.leafs.events = self
         if self._server.routes is not None:
             self._server.routes.observers.append(self)
+        if self._server.gateways is not None:
+            self._server.gateways.observers.append(self.route_joined)
         self._later(FIRST_STATSZ, self._publish_statistics)
         self._later(CONNS_INTERVAL, self._publish_connections)
         self._later(SWEEP_INTERVAL, self._sweep)
@@ -100,6 +102,8 @@ class System:
             self._server.leafs.events = None
         if self._server.routes is not None and self in self._server.routes.observers:
             self._server.routes.observers.remove(self)
+        if self._server.gateways is not None and self.route_joined in self._server.gateways.observers:
+            self._server.gateways.observers.remove(self.route_joined)
 
     def lame_duck(self) -> None:
         """Publish that the server has entered lame duck mode."""
@@ -134,7 +138,7 @@ class System:
         for name in services.ACCOUNT:
             self._on(system, f"$SYS.REQ.ACCOUNT.*.{name}", self._account_service)
         system.subscribe("$SYS.REQ.ACCOUNT.*.CONNS", self._neighbours.asked)
-        if self._server.routes is not None or self._server.leafs is not None:
+        if self._server.routes or self._server.leafs or self._server.gateways:
             self._neighbours.start(system)
         self._subscribers.start(system)
         for name in services.USER:

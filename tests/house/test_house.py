@@ -30,6 +30,7 @@ RANDOM = {
     "server/connection/ping_timer.py",
     "server/jetstream/consumers/inactivity.py",
     "server/jetstream/consumers/advisories.py",
+    "server/gateway/remote.py",
     "server/leaf/remote.py",
     "server/route/remote.py",
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from ..options import LeafOptions, Options, PeerAuthorization, RemoteOptions
+from ..options import ClusterOptions, LeafOptions, Options, PeerAuthorization, RemoteOptions
 from ..read.context import ReadContext, suggestion
 from ..read.keys import is_public_key, is_user_seed
 
@@ -115,6 +115,7 @@ def _peer_authorization(context: ReadContext, authorization: PeerAuthorization |
 
 
 def _cluster(options: Options, context: ReadContext) -> None:
+    _name_by_gateway(options)
     cluster = options.cluster
     if cluster is None:
         return
@@ -141,6 +142,15 @@ def _cluster(options: Options, context: ReadContext) -> None:
         )
     if cluster.compression.mode == "s2_auto" and cluster.pool_size == 0:
         context.error(where.get("cluster.pool_size"), "pool_size must not be 0", "-1 disables pooling")
+
+
+def _name_by_gateway(options: Options) -> None:
+    """Have the cluster the name that the gateway block gives it, if it has none of its own."""
+    if options.gateway is None:
+        return
+    if options.cluster is None:
+        options.cluster = ClusterOptions()
+    options.cluster.name = options.cluster.name or options.gateway.name
 
 
 def _gateway(options: Options, context: ReadContext) -> None:

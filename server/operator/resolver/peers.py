@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 INBOX = "$SYS._INBOX."
 SILENT = 60 * SECOND
-_REMOTE = (ConnectionKind.LEAF, ConnectionKind.ROUTER)
+REMOTE = (ConnectionKind.LEAF, ConnectionKind.ROUTER, ConnectionKind.GATEWAY)
 
 
 class ResolverPeers:
@@ -49,7 +49,7 @@ class ResolverPeers:
         return [system.subscribe(subject, self._on_statistics) for subject in subjects]
 
     def _on_statistics(self, message: Message) -> None:
-        if message.source is None or message.source.kind not in _REMOTE:
+        if message.source is None or message.source.kind not in REMOTE:
             return
         _, _, server, what = message.subject.split(".")
         self._servers.pop(server, None)
@@ -125,4 +125,4 @@ def _subscriber_counts(account: Account, subject: str) -> tuple[int, int]:
     others = [
         each for each in (*plan.plain, *plan.remotes, *members) if each.kind is not ConnectionKind.INTERNAL
     ]
-    return len(others), len({id(each.sink) for each in others if each.kind in _REMOTE})
+    return len(others), len({id(each.sink) for each in others if each.kind in REMOTE})

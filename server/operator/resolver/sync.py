@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from ...accounts import ConnectionKind, MessageEndpoint, Subscription
 from ...clock import SECOND
 from ...slices import SECONDS
+from .peers import REMOTE
 from .resolver import ResolverError
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class DirectorySync:
     # --- asking
 
     def _interest(self, change: InterestChange) -> None:
-        if change.delta > 0 and change.kind in (ConnectionKind.LEAF, ConnectionKind.ROUTER):
+        if change.delta > 0 and change.kind in REMOTE:
             self._later("ask", SOON, self._ask)
 
     def _ask(self) -> None:

@@ -1,0 +1,260 @@
+"""AccountGateway: one account over an outbound gateway, with the interest of the other cluster.
+
+While the account does not exist here, that interest is kept. The account gets it when it is made.
+
+The other cluster tells all interest (interest-only mode), as every nats-server since 2.9 does. An older one
+tells of queue groups only; anything else is sent to it until it tells that nobody wants it (optimistic mode).
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING
+
+from ...protocol.reserved import GATEWAY_REPLY
+from ...protocol.subject import ANY_REST, is_subset, is_valid
+from ...protocol.tracing import SUPPORTED
+from ..accounts.leaving import LeavingConnection
+from ..accounts.server_trace import GATEWAY, TracePoint
+from ..accounts.subscription import ConnectionKind, MessageEndpoint, Subscription
+from ..route.frames import route_frame
+from ..slices import Slices, Steps, paced
+
+if TYPE_CHECKING:
+    from ..accounts import Account
+    from ..accounts.subscription import RoutedMessage
+    from .peer import GatewayPeer
+    from .recent_interest import RecentInterest
+
+_MOST_UNWANTED = 4096  # subjects; the peers that need them tell all interest after a thousand
+
+
+class InterestMode(enum.Enum):
+    """What is known of the other cluster's interest in an account, as monitoring shows it."""
+
+    OPTIMISTIC = "Optimistic"
+    TRANSITIONING = "Transitioning"
+    INTEREST_ONLY = "Interest-Only"
+
+
+class AccountGateway(MessageEndpoint):
+    """One account over one outbound gateway.
+
+    mode: what is known of the interest.
+    unwanted: in optimistic mode, the subjects that nobody there wants.
+    sees_nobody: whether the other cluster said that it has no interest in the account at all.
+    """
+
+    kind = ConnectionKind.GATEWAY
+    fast = True
+
+    __slots__ = (
+        "_recent",
+        "_subscriptions",
+        "_taking",
+        "_turns",
+        "account",
+        "connection",
+        "mode",
+        "name",
+        "outbound",
+        "sees_nobody",
+        "unwanted",
+    )
+
+    def __init__(self, connection: GatewayPeer, name: bytes, *, optimistic: bool) -> None:
+        self.connection = connection
+        self.outbound = connection
+        self.name = name
+        self.account: Account | None = None
+        self.mode = InterestMode.OPTIMISTIC if optimistic else InterestMode.INTEREST_ONLY
+        self.unwanted: dict[bytes, None] = {}
+        self.sees_nobody = False
+        self._recent: RecentInterest | None = None
+        self._taking: Slices | None = None
+        self._turns = connection.context.turns
+        self._subscriptions: dict[tuple[bytes, bytes], Subscription] = {}
+        if optimistic:
+            self._assume()
+
+    def __repr__(self) -> str:
+        return repr(self.connection)
+
+    # --- the interest of the other cluster
+
+    def subscribe(self, raw_subject: bytes, raw_queue: bytes, weight: int) -> None:
+        """Serve RS+: new interest, or another weight of a queue group."""
+        if self.mode is InterestMode.OPTIMISTIC and not raw_queue:
+            self._wanted_again(raw_subject)
+            return
+        key = (raw_subject, raw_queue)
+        known = self._subscriptions.get(key)
+        if known is not None and known.weight:
+            if raw_queue and known.account is not None:
+                known.account.set_weight(known, weight)
+            return
+        subject = raw_subject.decode("utf-8", "surrogateescape")
+        if is_valid(subject):
+            queue = raw_queue.decode("utf-8", "surrogateescape")
+            self._add(key, Subscription(subject, self, queue=queue, weight=weight))
+
+    def unsubscribe(self, subject: bytes, queue: bytes) -> None:
+        """Serve RS-. Unknown interest changes nothing."""
+        if self.mode is InterestMode.OPTIMISTIC and not queue:
+            if len(self.unwanted) < _MOST_UNWANTED:
+                self.unwanted[subject] = None
+            return
+        self._remove((subject, queue))
+
+    def account_wanted(self, *, wanted: bool) -> None:
+        """Serve A+ or A-: the other cluster has interest in the account again, or none at all."""
+        self.sees_nobody = not wanted
+        if self.mode is InterestMode.OPTIMISTIC:
+            self.unwanted.clear()
+            if wanted:
+                self._assume()
+            else:
+                self._remove(_ASSUMED)
+
+    def all_interest_begins(self) -> None:
+        """Serve the command that all interest follows."""
+        self.sees_nobody = False
+        if self.mode is InterestMode.OPTIMISTIC:
+            self.mode = InterestMode.TRANSITIONING
+
+    def all_interest_sent(self) -> None:
+        """Serve the command that all interest was told."""
+        self.mode = InterestMode.INTEREST_ONLY
+        self.unwanted.clear()
+        assumed = self._subscriptions.get(_ASSUMED)
+        if assumed is not None and not assumed.weight:
+            self._remove(_ASSUMED)
+
+    def _assume(self) -> None:
+        """Assume interest in everything. It is not announced to anyone else: its weight is none."""
+        if _ASSUMED not in self._subscriptions:
+            self._add(_ASSUMED, Subscription(ANY_REST, self, weight=0))
+
+    def _wanted_again(self, subject: bytes) -> None:
+        self.unwanted.pop(subject, None)
+        if b"*" in subject or b">" in subject:
+            pattern = subject.decode("utf-8", "surrogateescape")
+            for each in [
+                s for s in self.unwanted if is_subset(s.decode("utf-8", "surrogateescape"), pattern)
+            ]:
+                del self.unwanted[each]
+
+    def _add(self, key: tuple[bytes, bytes], subscription: Subscription) -> None:
+        before = self._subscriptions.get(key)
+        if before is not None:
+            self._remove(key)
+        self._subscriptions[key] = subscription
+        if self.account is not None:
+            self.account.add_subscription(subscription)
+
+    def _remove(self, key: tuple[bytes, bytes]) -> None:
+        subscription = self._subscriptions.pop(key, None)
+        if subscription is not None and subscription.account is not None:
+            subscription.account.remove_subscription(subscription)
+
+    def subscriptions(self) -> list[Subscription]:
+        """Return the interest that the other cluster told, in the order in which it came."""
+        return [each for each in self._subscriptions.values() if each.weight and not _leads_back(each)]
+
+    # --- start and end
+
+    def bind(self, account: Account, recent: RecentInterest) -> None:
+        """Send messages from now on: the account exists here. recent: its recent interest."""
+        if self.account is account:
+            return
+        self.account, self._recent = account, recent
+        back = f"{GATEWAY_REPLY}{self.connection.cluster_hash}.>"
+        self._subscriptions.setdefault((back.encode(), b""), Subscription(back, self))
+        self._turns.now(self._take)
+
+    def unbind(self) -> None:
+        """Stop, because the account is gone. The interest is kept for another account of that name."""
+        if self.account is not None:
+            self.account = self._recent = None
+            self._turns.now(self._take)
+
+    def _take(self) -> None:
+        """Have the account, if it exists, take the interest, in slices."""
+        if self._taking is not None:
+            self._taking.stop()
+        self._taking = Slices(self._turns, paced(self._takes()), lambda _: None)
+
+    def _takes(self) -> Steps[None]:
+        for key, subscription in list(self._subscriptions.items()):
+            present = None if subscription.closed else subscription.account
+            if present is not self.account:
+                if present is not None:
+                    present.remove_subscription(subscription)
+                if self.account is not None and self._subscriptions.get(key) is subscription:
+                    self.account.add_subscription(subscription)
+            yield
+
+    def leave(self) -> LeavingConnection:
+        """Stop, because the connection is gone. Return what has to be removed."""
+        account, self.account, self._recent = self.account, None, None
+        if self._taking is not None:
+            self._taking.stop()
+        gone, self._subscriptions = self._subscriptions, {}
+        return LeavingConnection(account, self, gone)
+
+    @property
+    def unused(self) -> bool:
+        """Whether there is nothing to keep: neither the account here, nor interest in it there."""
+        kept = self._subscriptions.values()
+        return self.account is None and not any(each.weight and not _leads_back(each) for each in kept)
+
+    # --- messages
+
+    @property
+    def rtt(self) -> int:
+        """See MessageEndpoint."""
+        return self.connection.ping_timer.rtt
+
+    def may_send(self, subject: str) -> bool:
+        """See MessageEndpoint."""
+        del subject
+        return True
+
+    def prefixes(self, subject: bytes) -> tuple[bytes, bytes]:
+        """See MessageEndpoint."""
+        rest = b"%b %b " % (self.name, subject)
+        return b"RMSG " + rest, b"HMSG " + rest
+
+    def deliver_to_server(self, msg: RoutedMessage, queues: tuple[bytes, ...]) -> bool:
+        """See MessageEndpoint. The reply names its way back, if the interest in it is recent."""
+        connection = self.connection
+        if connection.closed_reason or (not queues and msg.subject in self.unwanted):
+            return False
+        recent = self._recent
+        if msg.reply and not msg.way and recent is not None and recent.includes(msg.reply):
+            msg = msg.coming_back(connection.context.way)
+        prefix, tail, size = route_frame(self.name, msg, queues, b"", connection.headers)
+        connection.send_message(prefix, tail, size)
+        return True
+
+    @property
+    def server_id(self) -> str:
+        """See MessageEndpoint."""
+        return self.connection.who().get("name", "")
+
+    def trace_point(self) -> TracePoint:
+        """See MessageEndpoint."""
+        connection, info = self.connection, self.connection.info
+        name, protocol = ("", 0) if info is None else (info.server_name or info.server_id, info.proto)
+        return TracePoint(GATEWAY, connection.id, name, connection.headers and protocol >= SUPPORTED)
+
+    def client_info(self, *, share: bool = True) -> dict[str, object]:
+        """See MessageEndpoint."""
+        return self.connection.client_info(share=share)
+
+
+_ASSUMED = (ANY_REST.encode(), b"")
+
+
+def _leads_back(subscription: Subscription) -> bool:
+    return subscription.subject.startswith(GATEWAY_REPLY)

@@ -1,0 +1,200 @@
+"""GatewayPeer is one gateway connection as its parts see it, GatewayContext what all of them share.
+
+Neither knows the parts, or the clusters that this server dials: the connections make the parts, and
+`Gateways` the connections.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
+
+from ...protocol.errors import PeerError
+from ...protocol.gateway_reply import hash_of, way_to
+from ...protocol.wire import encode
+from ...protocol.wire.gateway import GatewayParser
+from ...protocol.wire.ops import ERR, INFO, PING, PONG, VIOLATION, Op
+from ..accounts.subscription import ConnectionKind
+from ..clock import SECOND
+from ..connection import Connection, ConnectionContext
+from ..connection.ping_timer import PingTimer
+from ..slices import TurnScheduler
+from .connect_info import GatewayInfo
+from .info import GatewayDocuments
+
+if TYPE_CHECKING:
+    from ..accounts.flusher import OutboundQueue
+    from ..accounts.subscription import MessageEndpoint
+    from ..client.peer import ClientContext
+    from ..clock import Timer
+    from ..config.options import GatewayOptions, Options
+    from ..connection import ConnectionTransport
+
+_SLOWEST_PING = 15 * SECOND
+_FIRST_PING = SECOND
+_MOST_PAYLOAD = 64 << 20
+
+
+class GatewayContext(ConnectionContext):
+    """What gateway connections share: besides what any connections do, what a peer is told.
+
+    options: with the ping interval of gateways in place of that of clients.
+    gateway: the part of the options for gateways.
+    documents: INFO and CONNECT of this server.
+    way: what replies carry before them on their way back to this server.
+    cluster_hash, server_hash: the parts of it.
+    slow_consumers, stale_connections: how many peers were closed because they did not read, or answer pings.
+    towards: returns this server's route to another server of the cluster, for an account; None if there is
+        none. Its arguments are the hash of that server, and the account's name.
+    turns: the turns of the loop in which interest is advertised.
+    """
+
+    def __init__(self, clients: ClientContext) -> None:
+        """`clients` is what the clients of this server share."""
+        super().__init__(clients.options, clients.registry, clients.services)
+        self.documents = GatewayDocuments(self.options, self.identity, clients.info)
+        self.slow_consumers = self.stale_connections = 0
+        self.turns = TurnScheduler(self.clock.soon)
+        self.towards: Callable[[bytes, bytes], MessageEndpoint | None] = lambda server, account: None
+        self.take(clients.options)
+        self.way = way_to(self.name, self.identity.id)
+        self.cluster_hash = hash_of(self.name).encode()
+        self.server_hash = hash_of(self.identity.id).encode()
+
+    def take(self, options: Options) -> None:
+        """Apply new options."""
+        assert options.gateway is not None
+        self.gateway: GatewayOptions = options.gateway
+        interval = min(_SLOWEST_PING, options.ping_interval)
+        self.options = self.documents.options = replace(options, ping_interval=interval)
+
+    @property
+    def name(self) -> str:
+        """The cluster's name."""
+        return self.gateway.name
+
+    @property
+    def auth_timeout(self) -> int:
+        """How long a peer may take to introduce itself, in ns."""
+        given = self.gateway.authorization
+        if given is not None and given.timeout is not None:
+            return given.timeout
+        return self.options.auth_timeout
+
+
+class GatewayPeer(Connection):
+    """What is known of the server at the other end, and what both directions have in common.
+
+    name: the name of its cluster; "" while unknown.
+    info: its INFO; None until it has come.
+    headers: whether it accepts headers.
+    """
+
+    kind = ConnectionKind.GATEWAY
+    tag = "gid"
+    description: ClassVar = {"kind": "Gateway"}
+    context: GatewayContext
+    parser: GatewayParser
+
+    def __init__(self, context: GatewayContext, wire: ConnectionTransport, peer: tuple[str, int]) -> None:
+        super().__init__(context, wire, peer, context.gateway.write_deadline)
+        # Only the write deadline closes a gateway: what it misses, a whole cluster misses.
+        self.max_pending = sys.maxsize
+        self.name = ""
+        self.info: GatewayInfo | None = None
+        # The peer has checked its own max_payload, which may be as large as any server's.
+        self.parser = GatewayParser(context.options.max_control_line, _MOST_PAYLOAD)
+        self.ping_timer = PingTimer(self, context, _FIRST_PING, always=True)
+        self._timer: Timer | None = None
+
+    @property
+    def cluster_hash(self) -> str:
+        """The hash of the name of its cluster."""
+        return hash_of(self.name)
+
+    # --- what each direction defines
+
+    def introduced(self, info: GatewayInfo) -> None:
+        """Serve the first INFO."""
+        raise NotImplementedError
+
+    def informed(self, info: GatewayInfo) -> None:
+        """Serve any later INFO."""
+        raise NotImplementedError
+
+    # --- both directions
+
+    def who(self) -> dict[str, str]:
+        """See Connection."""
+        if self.info is None:
+            return {}
+        return {"name": self.info.server_id, "ver": self.info.version}
+
+    def serve_control(self, operation: Op) -> None:
+        """Serve an operation that both ends may send."""
+        code = operation[0]
+        if code == PING:
+            self.send_line(encode.PONG)
+        elif code == PONG:
+            self.ping_timer.answered()
+        elif code == INFO:
+            self._info(operation[1])
+        elif code == VIOLATION:
+            self._broken(operation[1])
+        elif code == ERR:
+            text = operation[1].decode("utf-8", "replace").strip("'")
+            self.context.log.error(f"{self} - Gateway Error '{text}'")
+            self.close("Protocol Violation")
+
+    def _info(self, raw: bytes) -> None:
+        try:
+            info = GatewayInfo.parse(raw)
+        except PeerError as peer_error:
+            self.broke_protocol(peer_error.reason)
+            return
+        if self.info is not None:
+            self.informed(info)
+            return
+        self.info = info
+        self.introduced(info)
+
+    def broke_protocol(self, text: str) -> None:
+        """Close a peer that sent what it may not send."""
+        self.context.log.warning(f"{self} - {text}")
+        self.close("Protocol Violation")
+
+    def expect_introduction(self) -> None:
+        """Close the connection if the peer has not introduced itself in time."""
+        self._timer = self.clock.call_later(self.context.auth_timeout, self._too_late)
+
+    def stop_waiting(self) -> None:
+        """The peer has introduced itself, or is gone."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _too_late(self) -> None:
+        self._timer = None
+        self.fail("Authentication Timeout", "Authentication Timeout")
+
+    def fail(self, text: str, reason: str) -> None:
+        """Tell the peer and the log why, then close."""
+        if not self.closed_reason:
+            self.context.log.error(f"{self} - {text}")
+        super().fail(text, reason)
+
+    def stale(self) -> None:
+        """Close a peer that does not answer pings."""
+        self.context.stale_connections += 1
+        super().stale()
+
+    def slow_consumer(self, reason: str) -> None:
+        """Close a peer that does not read."""
+        if not self.closed_reason:
+            self.context.slow_consumers += 1
+        super().slow_consumer(reason)
+
+    def stall(self, stalled: list[OutboundQueue]) -> None:
+        """Do nothing: one slow client here must not delay what everyone else gets from the other cluster."""
