@@ -148,6 +148,45 @@ def test_a_request_is_answered_from_another_cluster(
         )
 
 
+@pytest.fixture
+def on_leaf(clusters: SuperCluster) -> Iterator[Wire]:
+    """A client of the leaf node of B."""
+    assert clusters.leaf is not None
+    with clusters.leaf.connect() as wire:
+        yield wire
+
+
+@pytest.mark.parametrize("asker", [A0, A1, C])
+def test_a_request_is_answered_on_a_leaf_node(
+    wires: list[Wire], on_leaf: Wire, unique: str, asker: int
+) -> None:
+    on_leaf.sub(unique, "3")
+    reaches(wires[asker], on_leaf, unique, "3")
+    for number in range(3):
+        wires[asker].sub(f"reply.{unique}.{number}", f"4{number}")
+        wires[asker].pub(unique, "question", reply=f"reply.{unique}.{number}")
+        question = on_leaf.msg()
+        assert question.reply == f"reply.{unique}.{number}"
+        on_leaf.pub(question.reply, f"answer {number}")
+        answer = wires[asker].msg()
+        assert (answer.subject, answer.body) == (question.reply, f"answer {number}".encode())
+
+
+@pytest.mark.parametrize("responder", [A0, A1, C])
+def test_a_client_of_a_leaf_node_asks_another_cluster(
+    wires: list[Wire], on_leaf: Wire, unique: str, responder: int
+) -> None:
+    wires[responder].sub(unique, "3")
+    reaches(on_leaf, wires[responder], unique, "3")
+    for number in range(3):
+        on_leaf.sub(f"reply.{unique}.{number}", f"4{number}")
+        on_leaf.pub(unique, "question", reply=f"reply.{unique}.{number}")
+        question = wires[responder].msg()
+        assert question.reply == f"reply.{unique}.{number}"
+        wires[responder].pub(question.reply, f"answer {number}")
+        assert on_leaf.msg().body == f"answer {number}".encode()
+
+
 def test_the_queue_group_of_an_inbox_gets_the_answer_in_the_askers_cluster(
     wires: list[Wire], unique: str
 ) -> None:

@@ -1,6 +1,7 @@
 """Three clusters joined by gateways: A of two servers, B and C of one, each of either implementation.
 
-B and C are configured with A only, so that B and C have to hear of each other from A.
+B and C are configured with A only, so that B and C have to hear of each other from A. A leaf node, of the
+same implementation as the first server, joins the account ACC in B.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ CONFIG = """
 listen: 127.0.0.1:<client>
 server_name: {name}
 http: 127.0.0.1:<http>
+leafnodes {{ listen: 127.0.0.1:<leaf> }}
 cluster {{
     name: {cluster}
     listen: 127.0.0.1:<route>
@@ -54,11 +56,22 @@ system_account: SYS
 """
 
 
+LEAF_CONFIG = """
+listen: 127.0.0.1:<client>
+server_name: leaf
+leafnodes {{ remotes: [{{ url: "nats-leaf://acc:acc@127.0.0.1:{port}" }}] }}
+"""
+
+
 class SuperCluster:
-    """The servers a0, a1, b0 and c0."""
+    """The servers a0, a1, b0 and c0.
+
+    leaf: a leaf node of b0.
+    """
 
     def __init__(self, *implementations: str, config: str = CONFIG) -> None:
         self.servers: list[ServerProcess] = []
+        self.leaf: ServerProcess | None = None
         routes = gateways = ""
         try:
             for (name, cluster), implementation in zip(SERVERS, implementations, strict=True):
@@ -71,6 +84,8 @@ class SuperCluster:
                     gateways = ""
                 else:
                     routes = ""
+            port = self.servers[2].ports["leaf"]
+            self.leaf = START[implementations[0]](LEAF_CONFIG.format(port=port))
             self.joined()
         except BaseException:
             self.close()
@@ -95,8 +110,9 @@ class SuperCluster:
 
     def close(self) -> None:
         """Stop all."""
-        for server in self.servers:
-            server.stop()
+        for server in (*self.servers, self.leaf):
+            if server is not None:
+                server.stop()
 
 
 JET_SERVERS = (("a0", "A"), ("a1", "A"), ("a2", "A"), ("b0", "B"))
