@@ -37,7 +37,7 @@ cdef class QueueFields:
 
 
 cdef class PlanFields:
-    cdef public bint headers, silent, simple, special
+    cdef public bint beyond, headers, silent, simple, special
     cdef public Py_ssize_t wide
     cdef public object batch_subscription, draw
     cdef public tuple callbacks, choices, targets, targets_for
@@ -734,7 +734,9 @@ def deliver_publishes(
                 continue
         if run:
             break
-        if plan.special and (plan.callbacks or (plan.silent and one.reply_size)):
+        if plan.special and (
+            plan.callbacks or ((plan.silent or (plan.beyond and not kind)) and one.reply_size)
+        ):
             break
         chosen = None
         if groups_size:

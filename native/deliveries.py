@@ -165,7 +165,7 @@ def _batch_subscription(plan: Any) -> Any:
 def _targets(plan: Any, kind: int, publish: _Publish) -> Any:
     """Return the targets of one message, None if it needs more."""
     _, reply, _, _, _, groups = publish
-    if plan.callbacks or (plan.silent and reply):
+    if plan.callbacks or (reply and (plan.silent or (plan.beyond and not kind))):
         return None
     targets = plan.targets_for[kind]
     if targets is None and not kind and plan.simple:

@@ -33,6 +33,7 @@ class PlanFields:
 
     __slots__ = (
         "batch_subscription",
+        "beyond",
         "callbacks",
         "choices",
         "draw",
@@ -47,6 +48,7 @@ class PlanFields:
     )
 
     batch_subscription: Any
+    beyond: bool
     callbacks: tuple[Any, ...]
     choices: tuple[Any, ...]
     draw: Any

@@ -83,6 +83,7 @@ def fan_out(
         if (
             plan is None
             or (reply and reply[:2] in _RESERVED_STARTS and _is_reserved(reply, kind))
+            or (reply and plan.beyond and kind == _CLIENT)
             or (code != PUB and not (headers and header_size and plan.headers))
             or (header_size and tail.find(traced, 0, len(tail) - size + header_size) >= 0)
         ):

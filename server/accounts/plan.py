@@ -148,7 +148,9 @@ class Plan(PlanFields):
     leafs     some targets are other servers: `route` serves what comes from a leaf, or is shown under
               another subject
     direct    there are targets, but neither choices nor callbacks
-    special   there is more to do after the targets are served: `wide`, `callbacks` or `silent` is set
+    special   there is more to do, or to look at: `wide`, `callbacks`, `silent` or `beyond` is set
+    beyond    some targets of clients are gateways: a publish with a reply, which may have to name its way
+              back, must be looked at
     """
 
     __slots__ = (
@@ -192,7 +194,7 @@ class Plan(PlanFields):
         self.batch_subscription = None
         self.direct = False
         self.headers = True
-        self.leafs = False
+        self.leafs = self.beyond = False
         self.wide = 0
         self.silent = self.special = not plain and not groups and mapping is None
         self.simple = mapping is None and not subject.startswith(RESERVED)
@@ -214,8 +216,8 @@ class Plan(PlanFields):
         self.simple = self.simple and self._simplify()
         if not self.simple:
             self.targets_for = _CAREFUL
-        elif self._goes_beyond():
-            self._look_at_what_goes_beyond()
+        elif self.remotes or groups:
+            self._add_gateways()
 
     @property
     def subscription_count(self) -> int:
@@ -246,7 +248,7 @@ class Plan(PlanFields):
         plan.headers, plan.silent, plan.simple, plan.wide = self.headers, self.silent, self.simple, self.wide
         plan.targets_for, plan.request, plan.draw = self.targets_for, self.request, self.draw
         plan.leafs, plan.direct, plan.batch_subscription = self.leafs, self.direct, self.batch_subscription
-        plan.special, plan.shares, plan.way = self.special, self.shares, None
+        plan.special, plan.shares, plan.way, plan.beyond = self.special, self.shares, None, self.beyond
         return plan
 
     @classmethod
@@ -260,7 +262,7 @@ class Plan(PlanFields):
         plan.targets, plan.choices, plan.callbacks, plan.batch_subscription = targets, (), (), None
         plan.targets_for = (targets, targets, targets, targets, targets)
         plan.headers, plan.simple, plan.direct = queue.headers, True, True
-        plan.silent = plan.special = plan.leafs = plan.request = False
+        plan.silent = plan.special = plan.leafs = plan.request = plan.beyond = False
         plan.wide, plan.draw, plan.shares, plan.way = 0, _never, {}, None
         return plan
 
@@ -319,25 +321,35 @@ class Plan(PlanFields):
     def lead_back(self, way: Plan) -> None:
         """Have what this cluster sends to the subject go by another plan; see `way`."""
         self.way = way
-        self.silent = self.simple = self.direct = self.special = False
+        self.silent = self.simple = self.direct = self.special = self.beyond = False
         self.batch_subscription = None
         self.targets_for = _CAREFUL
 
-    def _goes_beyond(self) -> bool:
-        """Return whether messages of this cluster go through gateways."""
-        if any(s.kind is _GATEWAY for s in self.remotes):
-            return True
-        return any(not group.members and not group.remotes and group.gateways for group in self.groups)
-
-    def _look_at_what_goes_beyond(self) -> None:
-        """Have messages of this cluster looked at: a reply may have to name its way back through a gateway.
-
-        Those that come over routes and gateways go no further.
-        """
-        _, _, routed, _, beyond = self.targets_for
-        self.targets_for = None, None, routed, None, beyond
-        self.simple = self.direct = False
-        self.batch_subscription = None
+    def _add_gateways(self) -> None:
+        """Add the targets of other clusters, to which only messages of this cluster go."""
+        found: dict[MessageEndpoint, Target | None] = {}
+        for subscription in self.remotes:
+            if subscription.kind is _GATEWAY and subscription.sink not in found:
+                found[subscription.sink] = self._server(subscription)
+        for group in self.groups:
+            if group.gateways and not group.members and not group.remotes:
+                nearest = group.gateways[0]
+                target = found.get(nearest.sink) or self._server(nearest)
+                if target is not None:
+                    target = (*target[:5], b"%b%b " % (target[5], group.queue))
+                found[nearest.sink] = target
+        if not found:
+            return
+        _, _, routed, _, arrived = self.targets_for
+        self.direct, self.batch_subscription = False, None
+        gateways = [target for target in found.values() if target is not None]
+        if len(gateways) < len(found):  # one of them does not take every message as it is
+            self.simple = False
+            self.targets_for = None, None, routed, None, arrived
+            return
+        self.beyond = self.leafs = self.special = True
+        self.targets = (*self.targets, *gateways)
+        self.targets_for = None if self.choices else self.targets, None, routed, None, arrived
 
     def _servers(self) -> dict[MessageEndpoint, Target] | None:
         """Return the targets of leafs and routes, each once however many of its interests match.

@@ -46,7 +46,6 @@ class AccountGateway(MessageEndpoint):
     """
 
     kind = ConnectionKind.GATEWAY
-    fast = True
 
     __slots__ = (
         "_recent",
@@ -124,8 +123,10 @@ class AccountGateway(MessageEndpoint):
 
     def all_interest_sent(self) -> None:
         """Serve the command that all interest was told."""
-        self.mode = InterestMode.INTEREST_ONLY
+        before, self.mode = self.mode, InterestMode.INTEREST_ONLY
         self.unwanted.clear()
+        if before is not self.mode and self.account is not None:
+            self.account.forget_plans()
         assumed = self._subscriptions.get(_ASSUMED)
         if assumed is not None and not assumed.weight:
             self._remove(_ASSUMED)
@@ -209,6 +210,11 @@ class AccountGateway(MessageEndpoint):
         return self.account is None and not any(each.weight and not _leads_back(each) for each in kept)
 
     # --- messages
+
+    @property
+    def fast(self) -> bool:  # type: ignore[override]
+        """See MessageEndpoint. In optimistic mode each message may be unwanted."""
+        return self.mode is InterestMode.INTEREST_ONLY
 
     @property
     def rtt(self) -> int:

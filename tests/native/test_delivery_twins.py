@@ -44,7 +44,7 @@ class FakePlan(_native.PlanFields):  # type: ignore[misc, name-defined]
     def __init__(self, targets_for: tuple[Any, ...], **fields: Any) -> None:
         nothing: dict[str, Any] = {"batch_subscription": None, "draw": None, "shares": {}, "wide": 0}
         nobody = {"targets": (), "choices": (), "callbacks": ()}
-        flags = {"headers": True, "simple": True, "special": False, "silent": False}
+        flags = {"headers": True, "simple": True, "special": False, "silent": False, "beyond": False}
         for name, value in ({"targets_for": targets_for} | nothing | nobody | flags | fields).items():
             setattr(self, name, value)
 
@@ -88,6 +88,7 @@ def plan_of(drawn: Drawn, receivers: list[Receiver], draws: Iterator[float]) -> 
         headers=headers,
         special=special,
         silent=silent,
+        beyond=special and first == 3,
         simple=not (batch and silent) and first != 9,
         batch_subscription=batch,
         targets=targets[1:2],

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lib.fake_clock import FakeClock
+from pyjs.protocol.gateway_reply import split_way
 from pyjs.protocol.tracing import MARK
 from pyjs.protocol.wire import encode
 from pyjs.protocol.wire.ops import HPUB, PUB, SUB, Op
@@ -31,7 +32,14 @@ from pyjs.server.accounts.subscription import MessageEndpoint, Publish, message_
 from pyjs.server.leaf.frames import leaf_frame, split_delivery
 from pyjs.server.route.frames import route_frame
 
-CLIENT, LEAF, ROUTER = ConnectionKind.CLIENT, ConnectionKind.LEAF, ConnectionKind.ROUTER
+CLIENT, LEAF, ROUTER, GATEWAY = (
+    ConnectionKind.CLIENT,
+    ConnectionKind.LEAF,
+    ConnectionKind.ROUTER,
+    ConnectionKind.GATEWAY,
+)
+SERVERS = (LEAF, ROUTER, GATEWAY)
+WAY = b"_GR_.aaaaaa.bbbbbb."
 SUBJECTS = ("a", "a", "b", "_I.1", "_I.2", "$JS.API.INFO", "$JS.ACK.S.C.1.1.1.1.0", "$NRG.x")
 PATTERNS = ("a", "a", "*", ">", "_I.*", "$JS.API.>", "$JS.ACK.S.C.>")
 REPLIES = (
@@ -40,6 +48,7 @@ REPLIES = (
     b"r",
     b"_INBOX.1",
     b"_R_.x",
+    WAY + b"r",
     b"$JS.ACK.S.C.1.1.1.1.0",
     b"$JS.ACK.S.C.1.1.1.1.0@shown",
     b"$x",
@@ -82,6 +91,8 @@ class Box(OutboundQueue, MessageEndpoint):
         if self.kind is LEAF:
             self.send_message(*leaf_frame(msg, queues, self.headers, {}))
         else:
+            if self.kind is GATEWAY and msg.reply and not msg.way:
+                msg = msg.coming_back(WAY)
             self.send_message(*route_frame(b"A", msg, queues, b"", self.headers))
         return True
 
@@ -171,17 +182,22 @@ class FanOutFixture:
         self.messages += 1
         self.size += size
         payload, shown = tail[len(tail) - 2 - size : -2], b""
-        if self.kind in (LEAF, ROUTER) and reply.startswith(ACKS):
-            reply, shown = split_delivery(reply)
+        way = b""
+        if self.kind in SERVERS:
+            way, reply = split_way(reply)
+            if reply.startswith(ACKS):
+                reply, shown = split_delivery(reply)
         tail = encode.tail(reply, payload[:header_size], payload[header_size:])
         answer = self.source is INTERNAL
-        msg = RoutedMessage(self.source, subject, reply, header_size, size, tail, shown, answer=answer)
-        queues = () if self.kind in (LEAF, ROUTER) else None
+        msg = RoutedMessage(
+            self.source, subject, reply, header_size, size, tail, shown, answer=answer, way=way
+        )
+        queues = () if self.kind in SERVERS else None
         route(self.account.plan(subject), msg, queues)
 
 
 mostly = st.sampled_from([True, True, True, True, False])
-boxes = st.tuples(st.sampled_from([CLIENT, LEAF, ROUTER]), mostly, mostly, mostly)
+boxes = st.tuples(st.sampled_from([CLIENT, LEAF, ROUTER, GATEWAY]), mostly, mostly, mostly)
 interests = st.tuples(
     st.just(SUB),
     st.integers(-1, 5),
@@ -254,7 +270,7 @@ def test_it_queues_what_the_router_queues(
     assert quick.heard == careful.heard
     assert (quick.messages, quick.size) == (careful.messages, careful.size)
     for mine, theirs in zip(quick.subscriptions, careful.subscriptions, strict=True):
-        if mine.kind not in (LEAF, ROUTER):  # of servers the router counts none
+        if mine.kind not in SERVERS:  # of servers the router counts none
             assert mine.delivered == theirs.delivered
 
 
