@@ -414,6 +414,24 @@ def test_a_cluster_that_is_announced_is_dialled(outbound: GatewayPeer) -> None:
         third.close()
 
 
+def test_a_cluster_that_cannot_be_reached_is_forgotten(outbound: GatewayPeer) -> None:
+    """It is dialled once, as `connect_retries` is 0; only another announcement brings other addresses."""
+    gone = Listener("F")
+    gone.close()
+    third = Listener("F")
+    try:
+        outbound.send(info("F", gateway_cmd=1, gateway_urls=[f"127.0.0.1:{gone.port}"]))
+
+        def dialled() -> bool:
+            outbound.send(info("F", gateway_cmd=1, gateway_urls=[f"127.0.0.1:{third.port}"]))
+            return third.waits()
+
+        eventually(dialled)
+        third.accept().close()
+    finally:
+        third.close()
+
+
 def test_a_cluster_that_dials_is_dialled_and_announced(server: ServerProcess) -> None:
     third = Listener("D")
     try:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import urllib.request
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from lib.eventually import eventually
+from lib.process import ServerProcess
 from lib.super_cluster import COMBINATIONS, SuperCluster
 from lib.wire import Msg, Wire
 
@@ -282,6 +286,56 @@ def test_clients_may_not_use_the_way_back(wires: list[Wire], unique: str) -> Non
         assert any(
             b"Permissions Violation for Publish" in f for f in wires[A0].sync() if isinstance(f, bytes)
         )
+
+
+def document(server: ServerProcess, path: str) -> dict[str, Any]:
+    with urllib.request.urlopen(f"http://127.0.0.1:{server.ports['http']}{path}", timeout=20) as answer:
+        found: dict[str, Any] = json.load(answer)
+        return found
+
+
+def test_gateways_are_shown(clusters: SuperCluster, wires: list[Wire], unique: str) -> None:
+    wires[A0].sub(f"{unique}.a", "1")
+    wires[A0].sub(f"{unique}.>", "2", queue="q")
+    reaches(wires[B], wires[A0], f"{unique}.a", "1")
+    b0 = clusters.servers[B]
+    found = document(b0, "/gatewayz?acc_name=ACC&subs=1")
+    assert (found["name"], found["host"], found["port"]) == ("B", "127.0.0.1", b0.ports["gateway"])
+    assert {name: each["configured"] for name, each in found["outbound_gateways"].items()} == {
+        "A": True,
+        "C": False,
+    }
+    assert {name: len(each) for name, each in found["inbound_gateways"].items()} == {"A": 2, "C": 1}
+    (account,) = found["outbound_gateways"]["A"]["accounts"]
+    shown = {name: account[name] for name in ("name", "interest_mode", "interest_only_threshold")}
+    assert shown == {"name": "ACC", "interest_mode": "Interest-Only", "interest_only_threshold": 1000}
+    assert {f"{unique}.a", f"{unique}.>"} <= {*account["subscriptions_list"]}
+    assert account["num_subs"] == len(account["subscriptions_list"])
+    assert account["num_queue_subs"] >= 1
+    connection = found["outbound_gateways"]["A"]["connection"]
+    assert connection["kind"] == "Gateway"
+    assert connection["out_msgs"] > 0
+    assert connection["subscriptions"] >= account["num_subs"]
+    (account,) = found["inbound_gateways"]["C"][0]["accounts"]
+    assert (account["name"], account["interest_mode"]) == ("ACC", "Interest-Only")
+    only = document(b0, "/gatewayz?gw_name=C")
+    assert ([*only["outbound_gateways"]], [*only["inbound_gateways"]]) == (["C"], ["C"])
+    assert document(b0, "/gatewayz?gw_name=none")["outbound_gateways"] is None
+    block = document(b0, "/varz")["gateway"]
+    assert (block["name"], block["port"], block["auth_timeout"]) == ("B", b0.ports["gateway"], 2)
+    (remote,) = block["gateways"]
+    assert remote["name"] == "A"
+    assert {f"127.0.0.1:{clusters.servers[n].ports['gateway']}" for n in (A0, A1)} == {*remote["urls"]}
+
+
+def test_statistics_count_gateways(clusters: SuperCluster) -> None:
+    with clusters.login(clusters.servers[B], "admin") as admin:
+        name = admin.info["server_id"]
+        statz = admin.request(f"$SYS.REQ.SERVER.{name}.STATSZ").json()["statsz"]
+    counted = {each["name"]: each["inbound_connections"] for each in statz["gateways"]}
+    assert counted == {"A": 2, "C": 1}
+    assert all(each["sent"]["msgs"] > 0 for each in statz["gateways"])
+    assert statz["active_servers"] == 4
 
 
 def test_a_server_that_comes_back_is_joined_again(clusters: SuperCluster, unique: str) -> None:

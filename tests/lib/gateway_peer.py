@@ -155,6 +155,10 @@ class Listener:
         self.info = peer.info()
         return peer
 
+    def waits(self) -> bool:
+        """Return whether a server has dialled."""
+        return bool(select.select([self._socket], [], [], 0.05)[0])
+
     def refuse(self, first: bytes) -> list[bytes]:
         """Accept the server's next connection, greet it so, and return what it says until it closes."""
         with self._next() as peer:
