@@ -7,12 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyjs.protocol.wire import violations
 from pyjs.protocol.wire.client import ClientParser
+from pyjs.protocol.wire.gateway import GatewayParser
 from pyjs.protocol.wire.leaf import LeafParser
 from pyjs.protocol.wire.ops import CONNECT, PING, PONG, PUB, VIOLATION, Op
 from pyjs.protocol.wire.parser import Parser
 from pyjs.protocol.wire.route import RouteParser
 
-KINDS: list[Callable[[], Parser]] = [ClientParser, LeafParser, RouteParser]
+KINDS: list[Callable[[], Parser]] = [ClientParser, LeafParser, RouteParser, GatewayParser]
 kinds = st.sampled_from(KINDS)
 connects = st.sampled_from(
     [b"CONNECT {}\r\n", b"connect {}\n", b'CONNECT {"user":"a"}\r\n', b"CONNECT\t{}\r\n"]
