@@ -350,13 +350,6 @@ def test_a_reply_that_is_new_names_its_way_back(
         f"RMSG ACC {unique} + elsewhere.{unique}.1 q 1",
     ]
 
-    def no_longer() -> bool:
-        client.pub(unique, "x", reply=f"inbox.{unique}.1")
-        client.sync()
-        return f" inbox.{unique}.1 " in sent(outbound, 1)[0][0].decode()
-
-    eventually(no_longer)
-
 
 def test_a_reply_that_comes_back_is_delivered(
     client: Wire, listener: Listener, outbound: GatewayPeer, inbound: GatewayPeer, unique: str
@@ -394,11 +387,33 @@ def test_an_answer_takes_the_way_that_its_request_named(
     ]
     assert [f.subject for f in client.sync() if isinstance(f, Msg)] == [f"inbox.{unique}.2"]
 
-    def no_longer() -> bool:
+
+def test_ways_are_forgotten(client: Wire, outbound: GatewayPeer, inbound: GatewayPeer, unique: str) -> None:
+    outbound.send(f"RS+ ACC {unique}.out\r\n".encode())
+    outbound.sync()
+    client.sub(f"{unique}.in", "1")
+    client.sub(f"inbox.{unique}.>", "2")
+    client.sync()
+    back = way("server", cluster="L")
+    inbound.send(f"RMSG ACC {unique}.in {back}inbox.{unique}.1 1\r\nx\r\n".encode())
+    inbound.sync()
+
+    def no_longer_named() -> bool:
+        client.pub(f"{unique}.out", "x", reply=f"inbox.{unique}.2")
+        client.sync()
+        line = ""
+        while f"{unique}.out" not in line:
+            line = sent(outbound, 1)[0][0].decode()
+        return f" inbox.{unique}.2 " in line
+
+    def no_longer_taken() -> bool:
         client.pub(f"inbox.{unique}.1", "late")
         return any(isinstance(f, Msg) and f.body == b"late" for f in client.sync())
 
-    eventually(no_longer)
+    assert not no_longer_named()
+    assert not no_longer_taken()
+    eventually(no_longer_taken)
+    eventually(no_longer_named)
 
 
 # --- other clusters

@@ -280,6 +280,25 @@ def test_what_is_to_be_traced_only_is_heard_nowhere(
     assert listener.msg().body == b"y"
 
 
+@pytest.mark.parametrize(("publisher", "subscriber"), [(A0, B), (B, A0), (C, B)])
+def test_traces_follow_a_message(wires: list[Wire], unique: str, publisher: int, subscriber: int) -> None:
+    sender, listener = wires[publisher], wires[subscriber]
+    listener.sub(f"{unique}.*", "7")
+    reaches(sender, listener, f"{unique}.a", "7")
+    sender.sub(f"trace.{unique}", "9")
+    reaches(listener, sender, f"trace.{unique}", "9")
+    sender.pub(f"{unique}.a", "x", headers={"Nats-Trace-Dest": f"trace.{unique}"})
+    found = {each["server"]["name"]: each for each in (message.json() for message in sender.msgs(2))}
+    names = ("a0", "a1", "b0", "c0")
+    here, there = found[names[publisher]], found[names[subscriber]]
+    assert here["hops"] == 1
+    (out,) = [event for event in here["events"] if event["type"] == "eg"]
+    assert (out["kind"], out["name"], out["hop"]) == (2, names[subscriber], "1")
+    first = there["events"][0]
+    assert (first["type"], first["kind"], first["name"]) == ("in", 2, names[publisher])
+    assert [event["kind"] for event in there["events"] if event["type"] == "eg"] == [0]
+
+
 def test_clients_may_not_use_the_way_back(wires: list[Wire], unique: str) -> None:
     for subject in (f"_GR_.AAAAAA.BBBBBB.{unique}", f"_GR_.{unique}"):
         wires[A0].pub(subject, "x")
