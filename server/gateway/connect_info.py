@@ -48,6 +48,7 @@ class GatewayInfo:
     gateway: the name of the cluster.
     gateway_urls: where to reach it, `host:port`.
     gateway_cmd, gateway_cmd_payload: a command and, in base 64, the account that it concerns.
+    go: what a server of pyjs runs on, "python" and a version. A nats-server does not say.
     gateway_iom: whether all interest is told without being asked for by messages (interest-only mode).
     gateway_nrp: whether replies are mapped by the present prefix, `_GR_`.
     jetstream: whether it is a server of pyjs with JetStream; nats-server does not say.
@@ -56,6 +57,7 @@ class GatewayInfo:
     server_id: str = ""
     server_name: str = ""
     version: str = ""
+    go: str = ""
     proto: int = 0
     headers: bool = False
     gateway: str = ""

@@ -57,6 +57,7 @@ class Gateways(GatewayContext):
         self.tell_routes: Callable[[bytes], None] = lambda line: None
         self.observers: list[Callable[[], None]] = []
         self._recent = RecentInterests(self.clock)
+        self._other_jetstream: set[str] = set()  # clusters that have JetStream of nats-server
         self._stopping = False
 
     def connection(
@@ -159,6 +160,7 @@ class Gateways(GatewayContext):
         if self._is_duplicate(connection, info):
             return
         self.inbound[connection.id] = connection
+        connection.hide_api(hidden=connection.name in self._other_jetstream)
         peer = f'"{connection.name}" ({info.server_id})'
         self.log.info(f"{connection} - Inbound gateway connection from {peer} registered")
         self.remotes.learn(connection.name, info.gateway_urls)
@@ -215,8 +217,25 @@ class Gateways(GatewayContext):
         """See OutboundObserver."""
         if self.outbound.get(connection.name) is connection:
             del self.outbound[connection.name]
+            self._hide_api(connection.name, hidden=False)
 
     # --- JetStream
+
+    def has_jetstream(self, name: str) -> None:
+        """See OutboundObserver. Servers of both kinds cannot be one JetStream: each keeps to its own."""
+        if name not in self._other_jetstream:
+            if self.documents.jetstream:
+                self.log.error(
+                    f'Gateway "{name}" has JetStream of nats-server, which servers of pyjs cannot join: '
+                    "requests of its clients are not answered by this cluster"
+                )
+            self._hide_api(name, hidden=True)
+
+    def _hide_api(self, name: str, *, hidden: bool) -> None:
+        (self._other_jetstream.add if hidden else self._other_jetstream.discard)(name)
+        for connection in self.inbound.values():
+            if connection.name == name:
+                connection.hide_api(hidden=hidden)
 
     def nearest(self) -> list[str]:
         """Return the names of the other clusters, the nearest one first."""

@@ -72,6 +72,7 @@ class InboundGateway(GatewayPeer):
         self.joined = False
         self.headers = not context.options.no_header_support
         self.advertisers: dict[str, GatewayAdvertiser] = {}
+        self._api_hidden = False
         self._observer = observer
         self._sender = ""  # the account of the next messages
         if COMPILED:
@@ -148,7 +149,14 @@ class InboundGateway(GatewayPeer):
                 advertiser.start(account)
             return
         advertiser = self.advertisers[account.name] = GatewayAdvertiser(self, account.name.encode())
+        advertiser.without_api = self._api_hidden
         advertiser.start(account)
+
+    def hide_api(self, *, hidden: bool) -> None:
+        """Tell the peer of the API of JetStream no longer, or again."""
+        self._api_hidden = hidden
+        for advertiser in self.advertisers.values():
+            advertiser.hide_api(hidden=hidden)
 
     def forget(self, name: str) -> None:
         """Tell the peer that the interest in an account has ended, because the account has."""

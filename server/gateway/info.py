@@ -43,6 +43,11 @@ class GatewayDocuments:
         return self.options.gateway
 
     @property
+    def jetstream(self) -> bool:
+        """Whether this server has JetStream."""
+        return self._clients.jetstream
+
+    @property
     def urls(self) -> list[str]:
         """Where other clusters reach this one."""
         return sorted(self._urls)
@@ -88,7 +93,7 @@ class GatewayDocuments:
             "auth_required": gateway.authorization is not None and bool(gateway.authorization.user),
             "tls_required": gateway.tls is not None,
             "tls_verify": gateway.tls is not None,
-            "jetstream": self._clients.jetstream,
+            "jetstream": self.jetstream,
         }
         document.update((key, value) for key, value in optional.items() if value)
         return encode.info(

@@ -20,18 +20,21 @@ if TYPE_CHECKING:
     from .peer import GatewayPeer
 
 Key = tuple[str, str]  # subject, queue
+API = "$JS.API."
 
 
 class GatewayAdvertiser(Advertiser[Key]):
     """The interest of the account `name` that was advertised to the peer of one gateway.
 
     complete: whether the peer has been told of all interest there was.
+    without_api: whether the peer is not told of the API of JetStream, because its cluster has its own.
     """
 
     def __init__(self, connection: GatewayPeer, name: bytes) -> None:
         super().__init__(connection.context.turns)
         self._connection = connection
         self._name = name
+        self.without_api = False
         self._groups: set[Key] = set()  # queue groups that the peer knows of: it counts no members
         self.complete = False
 
@@ -40,6 +43,12 @@ class GatewayAdvertiser(Advertiser[Key]):
         self.complete = False
         self._command(ALL_INTEREST_BEGINS)
         super().start(account)
+
+    def hide_api(self, *, hidden: bool) -> None:
+        """Tell the peer of the API of JetStream no longer, or again."""
+        if hidden != self.without_api:
+            self.without_api = hidden
+            self.sync()
 
     def is_of(self, account: SubjectSpace) -> bool:
         """Return whether the interest in this account is advertised."""
@@ -71,10 +80,13 @@ class GatewayAdvertiser(Advertiser[Key]):
         It does not need what other clusters advertised, nor what each server imports or joins itself.
         """
         kind = subscription.kind
-        if kind is ConnectionKind.GATEWAY or subscription.subject.startswith(GATEWAY_REPLY):
+        subject = subscription.subject
+        if kind is ConnectionKind.GATEWAY or subject.startswith(GATEWAY_REPLY):
+            return False
+        if self.without_api and subject.startswith(API):
             return False
         if kind is ConnectionKind.IMPORT:
-            return subscription.subject.startswith(SERVICE_REPLY)
+            return subject.startswith(SERVICE_REPLY)
         return kind is not ConnectionKind.LEAF or not subscription.sink.is_spoke
 
     def _send_count(self, key: Key, count: int) -> None:

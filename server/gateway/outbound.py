@@ -44,6 +44,9 @@ class OutboundObserver(Protocol):
     def lost(self, connection: OutboundGateway) -> None:
         """Take note that the connection is closed."""
 
+    def has_jetstream(self, name: str) -> None:
+        """Take note that servers of nats-server in that cluster have JetStream."""
+
 
 class OutboundGateway(GatewayPeer):
     """An outbound gateway to the cluster `remote.name`.
@@ -150,6 +153,8 @@ class OutboundGateway(GatewayPeer):
             _, subject, queue, weight, _, name = operation
             part = self.share(name)
             part.subscribe(subject, queue, weight)
+            if subject == _ALL_API and self._of_nats_server() and self._is_system(name):
+                self._observer.has_jetstream(self.name)
             self.forget_unused(part)
         elif code == LUNSUB:
             _, subject, queue, _, name = operation
@@ -160,6 +165,13 @@ class OutboundGateway(GatewayPeer):
             part = self.share(operation[1])
             part.account_wanted(wanted=code == ASUB)
             self.forget_unused(part)
+
+    def _of_nats_server(self) -> bool:
+        return self.info is not None and not self.info.go.startswith("python")
+
+    def _is_system(self, name: bytes) -> bool:
+        system = self.context.registry.system
+        return system is not None and system.name.encode() == name
 
     def informed(self, info: GatewayInfo) -> None:
         """See GatewayPeer."""
@@ -183,5 +195,6 @@ class OutboundGateway(GatewayPeer):
             self._observer.renewed(self, info)
 
 
+_ALL_API = b"$JS.API.>"  # the interest of a nats-server with JetStream, in the system account
 _INTEREST = frozenset((LSUB, LUNSUB, ASUB, AUNSUB))
 _ONLY_AFTER_INFO = _INTEREST | {PUB, HPUB, LMSG, CONNECT}

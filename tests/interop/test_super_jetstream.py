@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from lib.eventually import eventually
+from lib.gateway_peer import Listener, dial
 from lib.pool import START
 from lib.process import ServerProcess, free_port
 from lib.super_cluster import JetSuperCluster
@@ -201,3 +202,39 @@ def test_a_cluster_without_jetstream_uses_that_of_another(without: ServerProcess
         eventually(stored)
         answer = ask(wire, f"STREAM.MSG.GET.{unique}", seq=1)
         assert answer["message"]["subject"] == f"{unique}.1"
+
+
+def test_a_cluster_with_jetstream_of_nats_server_keeps_to_its_own() -> None:
+    """Its requests would be answered twice."""
+    other = Listener("W")
+    gateways = f"{{name: W, url: 'nats://127.0.0.1:{other.port}'}}"
+    stores = START["pyjs"](
+        ALONE.format(
+            name="S", port=free_port(), gateways=gateways, jetstream='jetstream { store_dir: "<store>" }'
+        )
+    )
+    try:
+        with other.accept() as outbound, dial(stores, "W") as inbound:
+            interest: set[bytes] = set()
+
+            def told() -> set[bytes]:
+                for line in inbound.sync():
+                    if line.startswith(b"RS+ ACC $JS.API."):
+                        interest.add(line[4:])
+                    elif line.startswith(b"RS- ACC $JS.API."):
+                        interest.discard(line[4:])
+                return interest
+
+            eventually(told)
+            outbound.send(b"RS+ SYS $JS.API.> \r\n")
+            outbound.sync()
+            eventually(lambda: not told())
+            eventually(lambda: 'Gateway "W" has JetStream of nats-server' in stores.log())
+            with dial(stores, "W") as second:
+                lines = second.sync() + second.sync()
+                assert not [line for line in lines if line.startswith(b"RS+ ACC $JS.API.")]
+            with dial(stores, "X") as third:
+                eventually(lambda: [line for line in third.sync() if line.startswith(b"RS+ ACC $JS.API.")])
+    finally:
+        stores.stop()
+        other.close()
