@@ -52,7 +52,7 @@ class Gateways(GatewayContext):
         super().__init__(clients)
         self.outbound: dict[str, OutboundGateway] = {}
         self.inbound: dict[int, InboundGateway] = {}
-        self.remotes = GatewayRemotes(self, self._protocol, self.hears_from)
+        self.remotes = GatewayRemotes(self, self._protocol, self.inbound)
         self.listener = Listener(self.log)
         self.tell_routes: Callable[[bytes], None] = lambda line: None
         self.observers: list[Callable[[], None]] = []
@@ -143,10 +143,6 @@ class Gateways(GatewayContext):
                 part.unbind()
                 outbound.forget_unused(part)
 
-    def connections(self) -> list[InboundGateway | OutboundGateway]:
-        """Return the connections of both directions."""
-        return [*self.outbound.values(), *self.inbound.values()]
-
     # --- inbound connections
 
     def admits(self, cluster: str) -> bool:
@@ -173,10 +169,6 @@ class Gateways(GatewayContext):
     def left(self, connection: InboundGateway) -> None:
         """See InboundObserver."""
         self.inbound.pop(connection.id, None)
-
-    def hears_from(self, name: str) -> bool:
-        """Return whether a server of that cluster is connected to this one."""
-        return any(connection.name == name for connection in self.inbound.values())
 
     # --- outbound connections
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from .remote import GatewayRemote
 
 if TYPE_CHECKING:
     from ..connection import SocketProtocol
+    from .inbound import InboundGateway
     from .peer import GatewayContext
 
 _MOST_IMPLICIT = 1024  # clusters that others announce
@@ -25,12 +26,12 @@ class GatewayRemotes:
         self,
         context: GatewayContext,
         make: Callable[[GatewayRemote], SocketProtocol],
-        hears_from: Callable[[str], bool],
+        inbound: Mapping[int, InboundGateway],
     ) -> None:
-        """`hears_from` says whether a server of the cluster with that name is connected to this one."""
+        """`inbound` has the connections from other clusters."""
         self._context = context
         self._make = make
-        self._hears_from = hears_from
+        self._inbound = inbound
         self._stopped = False
         self.known: dict[str, GatewayRemote] = {}
 
@@ -80,7 +81,7 @@ class GatewayRemotes:
 
     def hears_from(self, name: str) -> bool:
         """See GatewayTable."""
-        return self._hears_from(name)
+        return any(connection.name == name for connection in self._inbound.values())
 
     def forget(self, remote: GatewayRemote) -> None:
         """See GatewayTable."""

@@ -252,7 +252,8 @@ def _totals(server: Monitored) -> dict[str, Any]:
     totals = clients.totals()
     routes = server.routes
     links = routes.pools.connections if routes is not None else []
-    beyond = server.gateways.connections() if server.gateways is not None else []
+    gateways = server.gateways
+    beyond = [] if gateways is None else [*gateways.outbound.values(), *gateways.inbound.values()]
     leafs = {id(leaf): leaf for account in accounts for leaf in account.leafs}.values()
     found: dict[str, Any] = {
         "connections": len(clients.connections),

@@ -217,7 +217,7 @@ def test_a_cluster_with_jetstream_of_nats_server_keeps_to_its_own() -> None:
         with other.accept() as outbound, dial(stores, "W") as inbound:
             interest: set[bytes] = set()
 
-            def told() -> set[bytes]:
+            def announced() -> set[bytes]:
                 for line in inbound.sync():
                     if line.startswith(b"RS+ ACC $JS.API."):
                         interest.add(line[4:])
@@ -225,10 +225,10 @@ def test_a_cluster_with_jetstream_of_nats_server_keeps_to_its_own() -> None:
                         interest.discard(line[4:])
                 return interest
 
-            eventually(told)
+            eventually(announced)
             outbound.send(b"RS+ SYS $JS.API.> \r\n")
             outbound.sync()
-            eventually(lambda: not told())
+            eventually(lambda: not announced())
             eventually(lambda: 'Gateway "W" has JetStream of nats-server' in stores.log())
             with dial(stores, "W") as second:
                 lines = second.sync() + second.sync()
