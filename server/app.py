@@ -285,11 +285,11 @@ class Server:
             cluster.join_clusters(self.gateways.nearest)
         self._parts.append(cluster)
         cluster.expected = self._expected
-        cluster.migrates = _never if self.leafs is None else self.leafs.migrates
-        if self.leafs is not None and self.jetstream is not None and self.jetstream.extends:
-            cluster.extend(self.leafs.hub_domains)
         if self.leafs is not None:
+            cluster.migrates = self.leafs.migrates
             self.leafs.system_links = cluster.leaf_links
+            if self.jetstream is not None and self.jetstream.extends:
+                cluster.extend(self.leafs.hub_domains)
         await cluster.start()
         if self.operator is not None:
             self.operator.hold_all()
@@ -498,8 +498,3 @@ class Server:
             connection.close(SHUTDOWN)
             await asyncio.sleep(min(pause, 1.0))
         await self.stop()
-
-
-def _never(_account: str) -> bool:
-    """Return False: without leaf nodes no leader is given up."""
-    return False

@@ -352,8 +352,7 @@ class RouteConnection(RoutePeer):
         if operation[0] == LMSG:
             _, subject, reply, queues, header_size, size, payload, *lead = operation
             account_route = self.share(lead[-1])
-            if len(lead) > 1:
-                origin = lead[0]
+            origin = lead[0] if len(lead) > 1 else b""
         else:
             _, subject, reply, header_size, size, tail = operation
             assert self._account_route is not None
@@ -369,23 +368,17 @@ class RouteConnection(RoutePeer):
         )
         if not taken:
             return
-        back, own = split_way(subject) if self.context.gateway_hash else (b"", subject)
-        served: tuple[bytes, ...] | None = queues
-        if back:
-            if cluster_hash(back) != self.context.gateway_hash:
-                return
-            subject, served = own, None
+        back, subject = split_way(subject) if self.context.gateway_hash else (b"", subject)
+        if back and cluster_hash(back) != self.context.gateway_hash:
+            return
         way, reply, shown = read_reply(reply, account.reply_ways)
         account_route.remote_cluster = origin.decode("utf-8", "surrogateescape")
         tail = encode.tail(reply, payload[:header_size], payload[header_size:])
-        size, returned = len(payload), bool(back)
-        msg = RoutedMessage(
-            account_route, subject, reply, header_size, size, tail, shown, way=way, returned=returned
-        )
-        if trace is None:
-            route(account.plan(subject), msg, served)
-        else:
-            route(account.plan(subject), TracedMessage(msg, trace), served)
+        fields = account_route, subject, reply, header_size, len(payload), tail, shown
+        msg = RoutedMessage(*fields, way=way, returned=bool(back))
+        message = msg if trace is None else TracedMessage(msg, trace)
+        route(account.plan(subject), message, None if back else queues)
+        if trace is not None:
             tracer.send(account, trace)
 
     def _control_operation(self, operation: Op) -> None:

@@ -79,6 +79,9 @@ RIGHT: dict[str, tuple[Any, ...]] = {
     ),
     "keep_messages": ({}, [("a", b"", b"b")], array("Q", [1]), array("q", [1])),
     "mask_bytes": (b"a", b"abcd"),
+    "crc32c": (b"a",),
+    "compress_s2": (b"aaaaaaaaaaaaaaaaaaaaaaaa", 1),
+    "decompress_s2": (b"\x01\x00a", 10),
     "take_frames": (bytearray(b"\x82\x01a"), 5, False),
 }
 WRONG: tuple[Any, ...] = (None, 0, -1, 1 << 70, "x", b"x", (), (1,), [], [()], [(1,)], [None], {}, {b"a": ()})

@@ -86,7 +86,6 @@ class JetStreamCluster:
     expected: Callable[[], BootstrapExpect]
     system_api: ClusterService
     on_effect: Callable[[Effect], None]
-    migrates: Callable[[str], bool]
 
     def __init__(
         self,
@@ -105,6 +104,7 @@ class JetStreamCluster:
         self._options = options
         self._memory, self._files = quotas
         self._leave = leave
+        self.migrates: Callable[[str], bool] = lambda account: False
         self._halting = False  # what an earlier incarnation served is being stopped
         self._observes: Callable[[], bool] = lambda: False
         self._environment = environment = _make_environment(
