@@ -7,7 +7,9 @@ decompressed, whatever it says.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Final
 
 from ..native import compress_s2, crc32c, decompress_s2
@@ -15,6 +17,7 @@ from ..native import compress_s2, crc32c, decompress_s2
 CHUNK: Final = 65536  # bytes of data in a chunk that is compressed
 PLAIN_CHUNK: Final = 1 << 18  # in one that is not
 LARGEST: Final = 4 << 20  # bytes of data in a chunk that is read
+_SMALL = 4096  # bytes of a read that is gathered with others
 _MORE = 64 << 10  # bytes that a chunk may have beyond its data
 _IDENTITY = b"S2sTwO"
 _COMPRESSED, _PLAIN, _SKIPPED, _IDENTIFIER = 0x00, 0x01, 0x80, 0xFF
@@ -89,13 +92,10 @@ class Unframer:
 
     def __init__(self, largest: int = LARGEST) -> None:
         self.largest = largest
-        self._data: bytes | bytearray = b""  # a whole read, or what was gathered of several
-        self._at = 0  # where the next chunk begins
+        self.size = 0
+        self._reads: deque[bytes | bytearray] = deque()  # small ones are gathered
+        self._at = 0  # how much of the first is taken
         self._begun = False
-
-    @property
-    def size(self) -> int:  # noqa: D102 - see the class
-        return len(self._data) - self._at
 
     @property
     def ready(self) -> bool:  # noqa: D102 - see the class
@@ -111,15 +111,15 @@ class Unframer:
 
     def add(self, piece: bytes) -> None:
         """Keep what has arrived, for `take`."""
-        if not self.size:
-            self._data, self._at = piece, 0
+        self.size += len(piece)
+        if len(piece) >= _SMALL:
+            self._reads.append(piece)
             return
-        if not isinstance(self._data, bytearray):
-            self._data, self._at = bytearray(self._data[self._at :]), 0
-        elif self._at:
-            del self._data[: self._at]
-            self._at = 0
-        self._data += piece
+        last = self._reads[-1] if self._reads else None
+        if isinstance(last, bytearray) and len(last) < CHUNK:
+            last += piece
+        elif piece:
+            self._reads.append(bytearray(piece))
 
     def take(self) -> bytes | None:
         """Return the data of the next chunk; None if it is not complete. Raises FrameError.
@@ -131,20 +131,20 @@ class Unframer:
             raise FrameError("a chunk is too large")
         if not end or self.size < end:
             return None
-        at = self._at
-        self._at = end = at + end
-        with memoryview(self._data) as data:
-            kind, checksum, body = data[at], bytes(data[at + 4 : at + 8]), bytes(data[at + 8 : end])
-            identity = bytes(data[at + 4 : end]) if kind == _IDENTIFIER else b""
-        if self._at == len(self._data):
-            self._data, self._at = b"", 0
+        kind = self._cut(4)[0]
         if kind == _IDENTIFIER:
-            if identity not in (_IDENTITY, b"sNaPpY"):
+            if self._cut(end - 4) not in (_IDENTITY, b"sNaPpY"):
                 raise FrameError("it is no stream of S2 or Snappy")
             self._begun = True
+            return b""
         if not self._begun:
             raise FrameError("it is no stream of S2 or Snappy")
-        return b"" if kind >= _SKIPPED else self._checked(kind, checksum, body)
+        if kind >= _SKIPPED:
+            self._cut(end - 4)
+            return b""
+        if kind not in (_COMPRESSED, _PLAIN) or end < 8:
+            raise FrameError(f"a chunk of an unknown kind, {kind}")
+        return self._checked(kind, self._cut(4), self._cut(end - 8))
 
     def end(self) -> None:
         """Note that nothing more will come. Raises FrameError if the last chunk is incomplete."""
@@ -153,12 +153,29 @@ class Unframer:
 
     def _end(self) -> int:
         """Return how long the next chunk is; 0 if that has not arrived."""
-        at = self._at
-        return 4 + int.from_bytes(self._data[at + 1 : at + 4], "little") if self.size >= 4 else 0
+        if self.size < 4:
+            return 0
+        head = self._reads[0][self._at : self._at + 4]
+        for each in islice(self._reads, 1, 5 - len(head)):  # none of them is empty
+            head += each[: 4 - len(head)]
+        return 4 + int.from_bytes(head[1:4], "little")
+
+    def _cut(self, count: int) -> bytes:
+        """Remove and return the next bytes, which are there. They are copied once."""
+        self.size -= count
+        pieces = []
+        while count:
+            first, at = self._reads[0], self._at
+            piece = memoryview(first)[at : at + count]
+            pieces.append(piece)
+            count -= len(piece)
+            self._at += len(piece)
+            if self._at == len(first):
+                self._reads.popleft()
+                self._at = 0
+        return b"".join(pieces)
 
     def _checked(self, kind: int, checksum: bytes, body: bytes) -> bytes:
-        if kind not in (_COMPRESSED, _PLAIN) or len(checksum) < 4:
-            raise FrameError(f"a chunk of an unknown kind, {kind}")
         data = body if kind == _PLAIN else decompress_s2(body, self.largest)
         if data is None:
             raise FrameError("a block is invalid, or too large")

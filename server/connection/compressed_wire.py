@@ -178,12 +178,24 @@ class CompressedWire:
             self._taken = self._given
         chunks = [_BEGIN]
         for piece in pieces:
-            chunks += parts(piece, self._effort)
+            head, body = parts(piece, self._effort)
+            chunks.append(head)
+            if len(body) > CHUNK:  # to copy it would take longer than one more write
+                self._write_joined(chunks)
+                self.inner.write(body)
+                self._written += len(body)
+                chunks = []
+            else:
+                chunks.append(body)
             self._given += len(piece)
-        data = b"".join(chunks)
-        self.inner.write(data)
-        self._written += len(data)
+        self._write_joined(chunks)
         self._marks.append((self._written, self._given))
+
+    def _write_joined(self, chunks: list[bytes]) -> None:
+        data = b"".join(chunks)
+        if data:
+            self.inner.write(data)
+            self._written += len(data)
 
     def unread(self) -> int:
         """Return how many bytes of what was to be written the peer has not taken, before compression."""
