@@ -196,6 +196,7 @@ def _cluster(server: Monitored) -> dict[str, Any]:
     found["tls_timeout"] = _seconds((cluster.tls or TLSOptions()).timeout)
     if cluster.tls is not None:
         found |= {"tls_required": True, "tls_verify": True, **certificate_end(cluster.tls)}
+    found["pool_size"] = routes.pool_size if routes.pooled else -1
     return found
 
 

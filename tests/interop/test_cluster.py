@@ -85,6 +85,7 @@ def test_the_cluster_is_shown(mesh: Mesh, system: Wire) -> None:
         assert data["cluster"]["name"] == "mesh"
         assert data["cluster"]["cluster_port"] in {server.ports["route"] for server in mesh.servers}
         assert data["remotes"] == 2
+        assert data["cluster"]["pool_size"] == 3
         assert data["routes"] >= 2
         assert len(data["connect_urls"]) == 3
 
