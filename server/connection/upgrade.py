@@ -11,12 +11,10 @@ class Upgrade(NamedTuple):
 
     cookies: their values by name.
     forwarded_for: the client's address as a proxy in front of this server gives it (X-Forwarded-For), or "".
-    compressed: whether frames are compressed.
     """
 
     cookies: Mapping[str, str] = {}
     forwarded_for: str = ""
-    compressed: bool = False
 
     def prefix(self) -> str:
         """Return what stands before the address of the socket in the log."""

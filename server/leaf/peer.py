@@ -244,8 +244,8 @@ class LeafPeer(ServerConnection):
 
     @property
     def compression_options(self) -> CompressionOptions:
-        """See `ServerConnection`. Frames of a WebSocket that are compressed are not compressed twice."""
-        if self.upgrade is not None and self.upgrade.compressed:
+        """See `ServerConnection`. Over WebSocket only frames are compressed (`ws_compression`)."""
+        if self.upgrade is not None:
             return CompressionOptions(OFF)
         leafnodes = self.context.options.leafnodes if self.remote is None else self.remote.options
         return leafnodes.compression

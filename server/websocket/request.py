@@ -133,9 +133,7 @@ class UpgradeRequest:
         lines += [f"{name}: {value}" for name, value in options.headers.items()]
         response = "\r\n".join([*lines, "", ""]).encode()
         forwarded = headers.get("x-forwarded-for", [""])[0]
-        upgrade = Upgrade(
-            _cookies(headers.get("cookie", [])), forwarded if _is_address(forwarded) else "", compress
-        )
+        upgrade = Upgrade(_cookies(headers.get("cookie", [])), forwarded if _is_address(forwarded) else "")
         return Accepted(response, leaf, mqtt, not unmasked, compress, upgrade)
 
 

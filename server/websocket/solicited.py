@@ -162,7 +162,7 @@ class SolicitedWebSocket(SocketProtocol):
         writer = FrameWriter(mask=context.random_bytes if agreed.masks else None, compress=agreed.compress)
         framed = WebSocketWire(context, self._top, reader, writer)
         connection = self._make_connection(framed, self._peer)
-        connection.upgrade = Upgrade(compressed=agreed.compress)
+        connection.upgrade = Upgrade()
         connection.secure = self._layers[-1].agreed if self._wanted.secure is not None else None
         framed.attach(connection)
         self.connection, self._framed = connection, framed
