@@ -221,9 +221,7 @@ def _check_role(key: str, roles: tuple[KeyRole, ...], fault: TokenFault, what: s
 def _verified(token: str, issuer: str, signed: bytes, signature: bytes, *, old: bool) -> bool:
     if old:
         return verify(issuer, signed, signature)
-    from jwt import InvalidTokenError
-
-    from .algorithm import JWS
+    from .algorithm import JWS, InvalidTokenError
 
     try:
         JWS.decode_complete(token, issuer, algorithms=[_ALGORITHM])
