@@ -41,6 +41,7 @@ ROWS = 900  # of a batch; nats-server takes 1,000 messages
 BYTES = 4 << 20
 ROOM = 160  # bytes that a message needs for the headers of its batch
 PAUSE = 0.2  # seconds before a batch is tried again
+ATTEMPT = 1 / 12  # of the time for a batch: how long an answer is awaited; a leader that is killed gives none
 WRONG_LAST = frozenset((10071, 10164))
 # Errors that pass: unavailable, no leader, too many requests or batches, a batch of which a message was lost.
 NO_LEADER = 10008
@@ -233,8 +234,11 @@ class AtomicPublisher:
             last = (self._subject.encode(), b"", mark.body())
             frames.append(_frame(last, name, len(frames) + 1, inbox.encode(), ends))
             self.connection.send(b"".join(frames))
+            until = min(self._deadline, time.monotonic() + self._seconds * ATTEMPT)
             while True:
-                answer = self.connection.receive(max(0.001, self._deadline - time.monotonic()))
+                answer = self.connection.receive(max(0.001, until - time.monotonic()))
+                if answer.subject != inbox:
+                    continue  # a second answer to an earlier request: two leaders may give one
                 if answer.status:
                     raise ApiError(answer.status, NO_LEADER, "nobody answers")
                 if answer.payload:
