@@ -59,6 +59,7 @@ class FakeCluster:
         self.silent = 0
         self.gathering = False
         self.cluster_name = "C"
+        self.other_clusters: Callable[[], tuple[str, ...]] = tuple
         self.system = fixture.account
         self.ticker.add(lambda: None)
         replies: Any = SimpleNamespace(send=self._send)
