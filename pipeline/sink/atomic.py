@@ -41,7 +41,7 @@ ROWS = 900  # of a batch; nats-server takes 1,000 messages
 BYTES = 4 << 20
 ROOM = 160  # bytes that a message needs for the headers of its batch
 PAUSE = 0.2  # seconds before a batch is tried again
-ATTEMPT = 1 / 12  # of the time for a batch: how long an answer is awaited; a leader that is killed gives none
+ATTEMPT = 1 / 4  # of the time for a batch: how long an answer is awaited; a leader that is killed gives none
 WRONG_LAST = frozenset((10071, 10164))
 # Errors that pass: unavailable, no leader, too many requests or batches, a batch of which a message was lost.
 NO_LEADER = 10008
