@@ -1,29 +1,48 @@
-"""ServerConnection: a connection to another server, with which compression may be agreed on.
+"""ServerConnection: a connection to another server, a leaf, route or gateway.
 
-Connections that are not compressed do nothing else than any `Connection`.
+It delivers the messages of other servers' clients, and compression may be agreed on. Those that are not
+compressed are read as any `Connection` is.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, ClassVar
 
+from ..accounts.fanout import deliver_routed
 from .buffer_budget import SMALL
 from .compressed_wire import CompressedWire
 from .compression import ACCEPT, AUTO, EFFORTS, NOT_SUPPORTED, OFF, by_rtt, negotiate
 from .connection import Connection
 
 if TYPE_CHECKING:
+    from ..accounts import Account
     from ..config.options import CompressionOptions
+    from .context import ConnectionContext
+    from .wire import ConnectionTransport
 
 
 class ServerConnection(Connection):
     """A connection to another server.
 
+    number: that of its kind, as plans have it.
     compression: the mode in which this end compresses; "" until it is agreed on.
     """
 
+    number: ClassVar[int]
     compression = ""
     _compressed: CompressedWire | None = None
+
+    def __init__(
+        self,
+        context: ConnectionContext,
+        wire: ConnectionTransport,
+        peer: tuple[str, int],
+        write_deadline: int,
+    ) -> None:
+        super().__init__(context, wire, peer, write_deadline)
+        # Only the write deadline closes it: what it misses, a whole server or cluster misses.
+        self.max_pending = sys.maxsize
 
     @property
     def compression_options(self) -> CompressionOptions:
@@ -123,3 +142,28 @@ class ServerConnection(Connection):
         self._in_part = True
         need = max(buffer.need, size + SMALL)
         self._buffer_budget.incoming(self, size, need, next_message=next_message)
+
+    # --- messages
+
+    def _quick_account(self) -> Account | None:
+        """Return the account that gets the next publishes while they are parsed; None if they need checks."""
+        raise NotImplementedError
+
+    def _deliver(
+        self, data: bytes, most: int, longest: int, largest: int, verbs: tuple[bytes, bytes]
+    ) -> tuple[int, int, bool]:
+        """Deliver the publishes that `data` begins with while they are parsed; see `wire.parser.Deliver`."""
+        account = self._quick_account()
+        if account is None:
+            return 0, 0, True
+        pos, count, size, queued = deliver_routed(account, self.number, data, most, longest, largest, verbs)
+        self._count(account, count, size)
+        self._flusher.queued_wide(queued)
+        return pos, count, not queued
+
+    def _count(self, account: Account | None, messages: int, size: int) -> None:
+        self.in_msgs += messages
+        self.in_bytes += size
+        if account is not None:
+            account.in_msgs += messages
+            account.in_bytes += size

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 
 from ...protocol.reserved import GATEWAY_REPLY
 from ...protocol.subject import ANY_REST, is_subset, is_valid
-from ...protocol.tracing import SUPPORTED
 from ..accounts.leaving import LeavingConnection
-from ..accounts.server_trace import GATEWAY, TracePoint
-from ..accounts.subscription import ConnectionKind, MessageEndpoint, Subscription
+from ..accounts.server_trace import GATEWAY
+from ..accounts.subscription import ConnectionKind, Subscription
+from ..connection.account_link import AccountLink
 from ..route.frames import route_frame
-from ..slices import Slices, Steps, paced
 
 if TYPE_CHECKING:
     from ..accounts import Account
@@ -37,7 +36,7 @@ class InterestMode(enum.Enum):
     INTEREST_ONLY = "Interest-Only"
 
 
-class AccountGateway(MessageEndpoint):
+class AccountGateway(AccountLink):
     """One account over one outbound gateway.
 
     mode: what is known of the interest.
@@ -46,38 +45,19 @@ class AccountGateway(MessageEndpoint):
     """
 
     kind = ConnectionKind.GATEWAY
+    traced_as = GATEWAY
+    connection: GatewayPeer
 
-    __slots__ = (
-        "_recent",
-        "_subscriptions",
-        "_taking",
-        "_turns",
-        "account",
-        "connection",
-        "mode",
-        "name",
-        "outbound",
-        "sees_nobody",
-        "unwanted",
-    )
+    __slots__ = ("_recent", "mode", "sees_nobody", "unwanted")
 
     def __init__(self, connection: GatewayPeer, name: bytes, *, optimistic: bool) -> None:
-        self.connection = connection
-        self.outbound = connection
-        self.name = name
-        self.account: Account | None = None
+        super().__init__(connection, name)
         self.mode = InterestMode.OPTIMISTIC if optimistic else InterestMode.INTEREST_ONLY
         self.unwanted: dict[bytes, None] = {}
         self.sees_nobody = False
         self._recent: RecentInterest | None = None
-        self._taking: Slices | None = None
-        self._turns = connection.context.turns
-        self._subscriptions: dict[tuple[bytes, bytes], Subscription] = {}
         if optimistic:
             self._assume()
-
-    def __repr__(self) -> str:
-        return repr(self.connection)
 
     # --- the interest of the other cluster
 
@@ -153,11 +133,6 @@ class AccountGateway(MessageEndpoint):
         if self.account is not None:
             self.account.add_subscription(subscription)
 
-    def _remove(self, key: tuple[bytes, bytes]) -> None:
-        subscription = self._subscriptions.pop(key, None)
-        if subscription is not None and subscription.account is not None:
-            subscription.account.remove_subscription(subscription)
-
     def subscriptions(self) -> list[Subscription]:
         """Return the interest that the other cluster told, in the order in which it came."""
         return [each for each in self._subscriptions.values() if each.weight and not _leads_back(each)]
@@ -171,36 +146,18 @@ class AccountGateway(MessageEndpoint):
         self.account, self._recent = account, recent
         back = f"{GATEWAY_REPLY}{self.connection.cluster_hash}.>"
         self._subscriptions.setdefault((back.encode(), b""), Subscription(back, self))
-        self._turns.now(self._take)
+        self.permit()
 
     def unbind(self) -> None:
         """Stop, because the account is gone. The interest is kept for another account of that name."""
         if self.account is not None:
             self.account = self._recent = None
-            self._turns.now(self._take)
-
-    def _take(self) -> None:
-        """Have the account, if it exists, take the interest, in slices."""
-        if self._taking is not None:
-            self._taking.stop()
-        self._taking = Slices(self._turns, paced(self._takes()), lambda _: None)
-
-    def _takes(self) -> Steps[None]:
-        for key, subscription in list(self._subscriptions.items()):
-            present = None if subscription.closed else subscription.account
-            if present is not self.account:
-                if present is not None:
-                    present.remove_subscription(subscription)
-                if self.account is not None and self._subscriptions.get(key) is subscription:
-                    self.account.add_subscription(subscription)
-            yield
+            self.permit()
 
     def leave(self) -> LeavingConnection:
         """Stop, because the connection is gone. Return what has to be removed."""
-        account, self.account, self._recent = self.account, None, None
-        if self._taking is not None:
-            self._taking.stop()
-        gone, self._subscriptions = self._subscriptions, {}
+        account, gone = self._end()
+        self._recent = None
         return LeavingConnection(account, self, gone)
 
     @property
@@ -242,21 +199,6 @@ class AccountGateway(MessageEndpoint):
         prefix, tail, size = route_frame(self.name, msg, queues, b"", connection.headers)
         connection.send_message(prefix, tail, size)
         return True
-
-    @property
-    def server_id(self) -> str:
-        """See MessageEndpoint."""
-        return self.connection.who().get("name", "")
-
-    def trace_point(self) -> TracePoint:
-        """See MessageEndpoint."""
-        connection, info = self.connection, self.connection.info
-        name, protocol = ("", 0) if info is None else (info.server_name or info.server_id, info.proto)
-        return TracePoint(GATEWAY, connection.id, name, connection.headers and protocol >= SUPPORTED)
-
-    def client_info(self, *, share: bool = True) -> dict[str, object]:
-        """See MessageEndpoint."""
-        return self.connection.client_info(share=share)
 
 
 _ASSUMED = (ANY_REST.encode(), b"")

@@ -179,7 +179,7 @@ class Gateways(GatewayContext):
         if connection.name in self.outbound:
             connection.close("Duplicate Gateway")
             return False
-        connection.remote.reached()
+        connection.remote.succeeded()
         self.outbound[connection.name] = connection
         self.renewed(connection, info)
         Slices(self.turns, paced(self._sharing(connection)), lambda _: None)

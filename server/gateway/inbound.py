@@ -9,7 +9,6 @@ nothing is served after the connection was closed.
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
@@ -18,13 +17,13 @@ from ...protocol.errors import PeerError
 from ...protocol.gateway_reply import cluster_hash, server_hash, split_way
 from ...protocol.wire import encode
 from ...protocol.wire.ops import ACCOUNT, ASUB, AUNSUB, CONNECT, HPUB, LMSG, LSUB, LUNSUB, Op
-from ..accounts.fanout import deliver_routed, deliver_together, fan_out
+from ..accounts.fanout import deliver_together, fan_out
 from ..accounts.leaving import LeavingConnection, leave
-from ..accounts.plan import RESERVED
 from ..accounts.routing import route
 from ..accounts.server_trace import GATEWAY, TracePoint
 from ..accounts.subscription import ConnectionKind, RoutedMessage
 from ..accounts.traced_message import TracedMessage
+from ..connection.cluster_connection import REFUSED
 from ..leaf.frames import read_reply
 from .connect_info import GatewayConnect
 from .interest_advertiser import GatewayAdvertiser
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from .connect_info import GatewayInfo
 
 _GATEWAY = ConnectionKind.GATEWAY.value
-_REFUSED = "Authentication Failure"
 
 
 class InboundObserver(Protocol):
@@ -96,8 +94,8 @@ class InboundGateway(GatewayPeer):
         except PeerError as peer_error:
             self.broke_protocol(peer_error.reason)
             return
-        if not self._authorized(given):
-            self.fail("Authorization Violation", _REFUSED)
+        if not self.context.authorizes(given.user, given.password):
+            self.fail("Authorization Violation", REFUSED)
         elif not given.gateway:
             self.fail("attempted to connect to gateway port", "Incorrect Port")
         elif not self._observer.admits(given.gateway):
@@ -109,17 +107,10 @@ class InboundGateway(GatewayPeer):
             self.ping_timer.start()
             self.admit()
 
-    def _authorized(self, given: GatewayConnect) -> bool:
-        wanted = self.context.gateway.authorization
-        if wanted is None or not wanted.user:
-            return True
-        same_user = hmac.compare_digest(given.user.encode(), wanted.user.encode())
-        return hmac.compare_digest(given.password.encode(), wanted.password.encode()) and same_user
-
     def introduced(self, info: GatewayInfo) -> None:
         """See GatewayPeer."""
         if not self.name:
-            self.fail("Authorization Violation", _REFUSED)
+            self.fail("Authorization Violation", REFUSED)
         elif info.gateway != self.name:
             self.broke_protocol(f'INFO names the cluster "{info.gateway}", CONNECT "{self.name}"')
         else:
@@ -180,17 +171,8 @@ class InboundGateway(GatewayPeer):
         """Return the account that the next messages belong to, None if there is none."""
         return self.context.registry.get(self._sender) if self.joined and self._sender else None
 
-    def _deliver(
-        self, data: bytes, most: int, longest: int, largest: int, verbs: tuple[bytes, bytes]
-    ) -> tuple[int, int, bool]:
-        """Deliver the publishes that `data` begins with while they are parsed; see `wire.parser.Deliver`."""
-        account = self._receiving()
-        if account is None or not self.headers:
-            return 0, 0, True
-        pos, count, size, queued = deliver_routed(account, _GATEWAY, data, most, longest, largest, verbs)
-        self._count(account, count, size)
-        self._flusher.queued_wide(queued)
-        return pos, count, not queued
+    def _quick_account(self) -> Account | None:
+        return self._receiving() if self.headers else None
 
     def _serve(self, operations: Iterator[Op]) -> None:
         while True:
@@ -220,13 +202,6 @@ class InboundGateway(GatewayPeer):
             if self.must_pause(operations):
                 return
 
-    def _count(self, account: Account | None, messages: int, size: int) -> None:
-        self.in_msgs += messages
-        self.in_bytes += size
-        if account is not None:
-            account.in_msgs += messages
-            account.in_bytes += size
-
     def _must_wait(self, account: Account | None, operation: Op) -> bool:
         """Return whether a message has no plan in the cache, and the turn has no time left to make one."""
         known = account is not None and operation[1] in account.plans
@@ -248,7 +223,7 @@ class InboundGateway(GatewayPeer):
     def _message(self, operation: Op) -> None:
         """Serve one message that the fan-out did not serve. The peer has applied the mappings."""
         if not self.joined:
-            self.fail("Authorization Violation", _REFUSED)
+            self.fail("Authorization Violation", REFUSED)
             return
         queues: tuple[bytes, ...] = ()
         if operation[0] == LMSG:
@@ -264,7 +239,7 @@ class InboundGateway(GatewayPeer):
             return
         tracer = self.context.tracer
         taken, payload, header_size, trace = tracer.begin_routed(
-            self, account, subject, payload, header_size, _may_trace_to
+            self, account, subject, payload, header_size, self.may_trace_to
         )
         if not taken:
             return
@@ -312,8 +287,3 @@ class InboundGateway(GatewayPeer):
         info = self.info
         name = "" if info is None else info.server_name or info.server_id
         return TracePoint(GATEWAY, self.id, name, traces=True)
-
-
-def _may_trace_to(destination: str) -> bool:
-    """Return whether a trace may go to a destination that the peer has permitted its client."""
-    return not destination.encode("utf-8", "surrogateescape").startswith(RESERVED)

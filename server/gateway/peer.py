@@ -6,7 +6,6 @@ Neither knows the parts, or the clusters that this server dials: the connections
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
@@ -18,18 +17,17 @@ from ...protocol.wire.gateway import GatewayParser
 from ...protocol.wire.ops import ERR, INFO, PING, PONG, VIOLATION, Op
 from ..accounts.subscription import ConnectionKind
 from ..clock import SECOND
-from ..connection import Connection, ConnectionContext
+from ..config.options import CompressionOptions
+from ..connection.cluster_connection import ClusterConnection, PeerContext
+from ..connection.compression import NOT_SUPPORTED
 from ..connection.ping_timer import PingTimer
-from ..slices import TurnScheduler
 from .connect_info import GatewayInfo
 from .info import GatewayDocuments
 
 if TYPE_CHECKING:
-    from ..accounts.flusher import OutboundQueue
     from ..accounts.subscription import MessageEndpoint
     from ..client.peer import ClientContext
-    from ..clock import Timer
-    from ..config.options import GatewayOptions, Options
+    from ..config.options import GatewayOptions, Options, PeerAuthorization
     from ..connection import ConnectionTransport
 
 _SLOWEST_PING = 15 * SECOND
@@ -37,7 +35,7 @@ _FIRST_PING = SECOND
 _MOST_PAYLOAD = 64 << 20
 
 
-class GatewayContext(ConnectionContext):
+class GatewayContext(PeerContext):
     """What gateway connections share: besides what any connections do, what a peer is told.
 
     options: with the ping interval of gateways in place of that of clients.
@@ -45,18 +43,16 @@ class GatewayContext(ConnectionContext):
     documents: INFO and CONNECT of this server.
     way: what replies carry before them on their way back to this server.
     cluster_hash, server_hash: the parts of it.
-    slow_consumers, stale_connections: how many peers were closed because they did not read, or answer pings.
+    stale_connections: how many peers were closed because they did not answer pings.
     towards: returns this server's route to another server of the cluster, for an account; None if there is
         none. Its arguments are the hash of that server, and the account's name.
-    turns: the turns of the loop in which interest is advertised.
     """
 
     def __init__(self, clients: ClientContext) -> None:
         """`clients` is what the clients of this server share."""
-        super().__init__(clients.options, clients.registry, clients.services)
+        super().__init__(clients)
         self.documents = GatewayDocuments(self.options, self.identity, clients.info)
-        self.slow_consumers = self.stale_connections = 0
-        self.turns = TurnScheduler(self.clock.soon)
+        self.stale_connections = 0
         self.towards: Callable[[bytes, bytes], MessageEndpoint | None] = lambda server, account: None
         self.take(clients.options)
         self.way = way_to(self.name, self.identity.id)
@@ -76,15 +72,12 @@ class GatewayContext(ConnectionContext):
         return self.gateway.name
 
     @property
-    def auth_timeout(self) -> int:
-        """How long a peer may take to introduce itself, in ns."""
-        given = self.gateway.authorization
-        if given is not None and given.timeout is not None:
-            return given.timeout
-        return self.options.auth_timeout
+    def authorization(self) -> PeerAuthorization | None:
+        """See PeerContext."""
+        return self.gateway.authorization
 
 
-class GatewayPeer(Connection):
+class GatewayPeer(ClusterConnection):
     """What is known of the server at the other end, and what both directions have in common.
 
     name: the name of its cluster; "" while unknown.
@@ -93,6 +86,7 @@ class GatewayPeer(Connection):
     """
 
     kind = ConnectionKind.GATEWAY
+    number = kind.value
     tag = "gid"
     description: ClassVar = {"kind": "Gateway"}
     context: GatewayContext
@@ -100,14 +94,16 @@ class GatewayPeer(Connection):
 
     def __init__(self, context: GatewayContext, wire: ConnectionTransport, peer: tuple[str, int]) -> None:
         super().__init__(context, wire, peer, context.gateway.write_deadline)
-        # Only the write deadline closes a gateway: what it misses, a whole cluster misses.
-        self.max_pending = sys.maxsize
         self.name = ""
         self.info: GatewayInfo | None = None
         # The peer has checked its own max_payload, which may be as large as any server's.
         self.parser = GatewayParser(context.options.max_control_line, _MOST_PAYLOAD)
         self.ping_timer = PingTimer(self, context, _FIRST_PING, always=True)
-        self._timer: Timer | None = None
+
+    @property
+    def compression_options(self) -> CompressionOptions:
+        """See `ServerConnection`. Gateways are not compressed, nor are nats-server's."""
+        return CompressionOptions(NOT_SUPPORTED)
 
     @property
     def cluster_hash(self) -> str:
@@ -125,12 +121,6 @@ class GatewayPeer(Connection):
         raise NotImplementedError
 
     # --- both directions
-
-    def who(self) -> dict[str, str]:
-        """See Connection."""
-        if self.info is None:
-            return {}
-        return {"name": self.info.server_id, "ver": self.info.version}
 
     def serve_control(self, operation: Op) -> None:
         """Serve an operation that both ends may send."""
@@ -160,41 +150,7 @@ class GatewayPeer(Connection):
         self.info = info
         self.introduced(info)
 
-    def broke_protocol(self, text: str) -> None:
-        """Close a peer that sent what it may not send."""
-        self.context.log.warning(f"{self} - {text}")
-        self.close("Protocol Violation")
-
-    def expect_introduction(self) -> None:
-        """Close the connection if the peer has not introduced itself in time."""
-        self._timer = self.clock.call_later(self.context.auth_timeout, self._too_late)
-
-    def stop_waiting(self) -> None:
-        """The peer has introduced itself, or is gone."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _too_late(self) -> None:
-        self._timer = None
-        self.fail("Authentication Timeout", "Authentication Timeout")
-
-    def fail(self, text: str, reason: str) -> None:
-        """Tell the peer and the log why, then close."""
-        if not self.closed_reason:
-            self.context.log.error(f"{self} - {text}")
-        super().fail(text, reason)
-
     def stale(self) -> None:
         """Close a peer that does not answer pings."""
         self.context.stale_connections += 1
         super().stale()
-
-    def slow_consumer(self, reason: str) -> None:
-        """Close a peer that does not read."""
-        if not self.closed_reason:
-            self.context.slow_consumers += 1
-        super().slow_consumer(reason)
-
-    def stall(self, stalled: list[OutboundQueue]) -> None:
-        """Do nothing: one slow client here must not delay what everyone else gets from the other cluster."""

@@ -6,25 +6,19 @@ addresses fail, up to `connect_retries` times more, or as long as it has a conne
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Protocol
 
-from ..clock import SECOND
-from ..connection.dial import dial
-from ..connection.reports import is_reported
+from ..connection.remote import INTERVAL, Remote, wait_after
 from ..route.remote import RouteAddress
 
 if TYPE_CHECKING:
-    from ..clock import Timer
     from ..config.options import TLSOptions
     from ..connection import SocketProtocol
     from .peer import GatewayContext
 
-_INTERVAL = SECOND
-_LONGEST = 30 * SECOND
-_SOON = SECOND // 10
+_SOON = INTERVAL // 10
 _DIAL_SECONDS = 1.0
 _MOST_ADDRESSES = 256  # of one cluster
 
@@ -39,7 +33,7 @@ class GatewayTable(Protocol):
         """Dial a cluster no longer."""
 
 
-class GatewayRemote:
+class GatewayRemote(Remote):
     """Another cluster.
 
     name: its name.
@@ -47,8 +41,9 @@ class GatewayRemote:
     tls: the TLS options for connections to it; None for none.
     host_name: the name that certificates must have, if an address is only a number; "" if unknown.
     target: the address that was dialled last.
-    attempts: how often all addresses failed since the last success.
     """
+
+    _context: GatewayContext
 
     def __init__(
         self,
@@ -59,22 +54,15 @@ class GatewayRemote:
         tls: TLSOptions | None,
     ) -> None:
         """`make` makes the protocol of a dialled socket."""
-        self._context = context
+        super().__init__(context, make)
         self._table = table
-        self._make = make
         self.name = name
         self.tls = tls
         self.explicit = False
         self.host_name = ""
-        self.attempts = 0
         self.target = RouteAddress("", 0)
         self._configured: dict[str, RouteAddress] = {}
         self._addresses: dict[str, RouteAddress] = {}
-        self._connected_before = False
-        self._protocol: SocketProtocol | None = None
-        self._task: asyncio.Task[None] | None = None
-        self._timer: Timer | None = None
-        self._stopped = False
 
     @property
     def urls(self) -> list[str]:
@@ -110,59 +98,22 @@ class GatewayRemote:
                 continue
             self._addresses.setdefault(str(address), RouteAddress(address.host, address.port))
 
-    def start(self) -> None:
-        """Dial in the next turn of the loop."""
-        self._later(0)
-
-    def stop(self) -> asyncio.Task[None] | None:
-        """Stop dialling. Return the attempt that is being cancelled, if any."""
-        self._stopped = True
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._task is not None:
-            self._task.cancel()
-        return self._task
-
-    def reached(self) -> None:
-        """Take note that a server of the cluster has answered."""
-        self.attempts = 0
-        self._connected_before = True
-
-    def lost(self) -> None:
-        """Dial again soon, because the socket is closed."""
+    def lost(self, protocol: SocketProtocol) -> None:
+        """See Remote. It dials again soon."""
+        del protocol
         self._protocol = None
-        self._later(random.randrange(_SOON) + (_INTERVAL if self.explicit else 0))
-
-    def _later(self, delay: int) -> None:
-        if not self._stopped and self._timer is None:
-            self._timer = self._context.clock.call_later(delay, self._begin)
-
-    def _begin(self) -> None:
-        self._timer = None
-        if not self._stopped and self._task is None and self._protocol is None:
-            self._task = asyncio.get_running_loop().create_task(self._dial())
+        self._later(random.randrange(_SOON) + (INTERVAL if self.explicit else 0))
 
     async def _dial(self) -> None:
-        def make() -> SocketProtocol:
-            self._protocol = self._make(self)
-            return self._protocol
-
+        """See Remote. All addresses fail together."""
         reason = "no address"
         addresses = list(self._addresses.values())
         random.shuffle(addresses)
-        try:
-            for self.target in addresses:
-                self._log(f"Connecting to {self._kind} gateway {self.name!r} at {self.target}", error=False)
-                try:
-                    await dial(make, self.target.host, self.target.port, _DIAL_SECONDS)
-                except (OSError, TimeoutError, UnicodeError) as error:
-                    self._protocol = None
-                    reason = str(error) or "dial timeout"
-                else:
-                    return
-        finally:
-            self._task = None
+        for self.target in addresses:
+            self._log(f"Connecting to {self._kind} gateway {self.name!r} at {self.target}", error=False)
+            reason = await self._connect(self.target.host, self.target.port, _DIAL_SECONDS)
+            if not reason:
+                return
         self._failed(reason)
 
     @property
@@ -170,10 +121,8 @@ class GatewayRemote:
         return "explicit" if self.explicit else "implicit"
 
     def _log(self, text: str, *, error: bool) -> None:
-        context, attempt = self._context, self.attempts + 1
-        reported = is_reported(context.options, attempt, connected_before=self._connected_before)
-        level = (context.log.error if error else context.log.info) if reported else context.log.debug
-        level(f"{text} (attempt {attempt})")
+        attempt = self.attempts + 1
+        self._report(f"{text} (attempt {attempt})", attempt, error=error)
 
     def _failed(self, reason: str) -> None:
         self._log(f"Error connecting to {self._kind} gateway {self.name!r}: {reason}", error=True)
@@ -182,8 +131,5 @@ class GatewayRemote:
         given_up = self.attempts > gateway.connect_retries and not self._table.hears_from(self.name)
         if not self.explicit and given_up:
             self._table.forget(self)
-            return
-        wait = _INTERVAL
-        if gateway.connect_backoff:
-            wait = min(_INTERVAL << min(self.attempts - 1, 5), _LONGEST)
-        self._later(wait + random.randrange(_INTERVAL // 10))
+        else:
+            self._later(wait_after(self.attempts, grows=gateway.connect_backoff))

@@ -17,7 +17,7 @@ from ...protocol.reserved import GATEWAY_REPLY, SERVICE_REPLY
 from ...protocol.tracing import SUPPORTED
 from ...protocol.wire import encode
 from ...protocol.wire.ops import CONNECT, ERR, HPUB, INFO, LMSG, LSUB, LUNSUB, PING, PONG, VIOLATION, Op
-from ..accounts.fanout import deliver_routed, deliver_together, fan_out
+from ..accounts.fanout import deliver_together, fan_out
 from ..accounts.leaving import LeavingConnection, leave
 from ..accounts.plan import RESERVED
 from ..accounts.routing import route
@@ -144,17 +144,8 @@ class LeafConnection(LeafPeer):
         """Whether its messages need no checks."""
         return self.joined and self.leaf_permissions.accept.open and not self.context.options.trace
 
-    def _deliver(
-        self, data: bytes, most: int, longest: int, largest: int, verbs: tuple[bytes, bytes]
-    ) -> tuple[int, int, bool]:
-        """Deliver the publishes that `data` begins with while they are parsed; see `wire.parser.Deliver`."""
-        account = self.account
-        if account is None or not (self._quick and self.headers):
-            return 0, 0, True
-        pos, count, size, queued = deliver_routed(account, _LEAF, data, most, longest, largest, verbs)
-        self._count(account, count, size)
-        self._flusher.queued_wide(queued)
-        return pos, count, not queued
+    def _quick_account(self) -> Account | None:
+        return self.account if self._quick and self.headers else None
 
     def _serve(self, operations: Iterator[Op]) -> None:
         while True:
@@ -191,13 +182,6 @@ class LeafConnection(LeafPeer):
                 self._control_operation(operation)
             if self.must_pause(operations):
                 return
-
-    def _count(self, account: Account | None, messages: int, size: int) -> None:
-        self.in_msgs += messages
-        self.in_bytes += size
-        if account is not None:
-            account.in_msgs += messages
-            account.in_bytes += size
 
     def _message(
         self,

@@ -106,7 +106,7 @@ class Leafs(LeafContext):
     async def stop(self) -> None:
         """Close every connection and the listener."""
         await self.stop_accepting()
-        tasks = [task for remote in self.remotes if (task := remote.stop(SHUTDOWN)) is not None]
+        tasks = [task for remote in self.remotes if (task := remote.close(SHUTDOWN)) is not None]
         for connection in list(self.connections.values()):
             connection.close(SHUTDOWN)  # those too whose sockets are WebSockets
         self.listener.close_all(SHUTDOWN)
@@ -137,7 +137,7 @@ class Leafs(LeafContext):
                 remote.options = other
                 recompressed.append(remote)
             else:
-                remote.stop("Client Closed")
+                remote.close("Client Closed")
                 self.remotes.remove(remote)
         for added in wanted:
             self._solicit(added)

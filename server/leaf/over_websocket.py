@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from ..config.options import ProxyOptions
     from ..connection import ConnectionContext, ConnectionTransport
     from ..connection.secure import SecureWire
+    from ..connection.server_protocol import Connect
     from ..connection.socket_protocol import Sockets
     from .remote import LeafRemote
-    from .socket_protocol import Connect
 
 
 def solicited(

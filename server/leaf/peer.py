@@ -7,7 +7,6 @@ connections.
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
@@ -210,6 +209,7 @@ class LeafPeer(ServerConnection):
     """
 
     kind = ConnectionKind.LEAF
+    number = kind.value
     tag = "lid"
     description: ClassVar = {"kind": "Leafnode"}
     context: LeafContext
@@ -224,8 +224,6 @@ class LeafPeer(ServerConnection):
     ) -> None:
         options = context.options
         super().__init__(context, wire, peer, options.leafnodes.write_deadline or options.write_deadline)
-        # Only the write deadline closes a leaf: what it misses, a whole cluster misses.
-        self.max_pending = sys.maxsize
         self.outbound = self
         self.remote = remote
         self.remote_id = self.name = ""

@@ -7,21 +7,20 @@ half a minute longer if the hub refused this server (5 s longer if the hub wants
 
 from __future__ import annotations
 
-import asyncio
 import ipaddress
 import random
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from ..clock import SECOND
-from ..connection.dial import dial
-from ..connection.reports import is_reported
+from ..connection.remote import Remote
 from .credentials import read_credentials, sign
 from .remote_urls import RemoteUrls, proxy_address
 
 if TYPE_CHECKING:
+    import asyncio
+
     from ..accounts import Account
-    from ..clock import Timer
     from ..config.options import RemoteOptions
     from ..connection import ConnectionContext, ConnectionTransport, SocketProtocol
     from ..connection.secure import SecureWire
@@ -40,12 +39,11 @@ _RETRY_DELAYS = {
 FindAccount = Callable[[str], Awaitable["Account | None"]]
 
 
-class LeafRemote:
+class LeafRemote(Remote):
     """One hub that this server joins.
 
     targets: the addresses to dial.
     target: the address that was dialled last; None before.
-    attempts: how many failed since the hub was last joined.
     away_since: since when the hub is not joined, ns; 0 while it is.
     """
 
@@ -57,42 +55,26 @@ class LeafRemote:
         make: Callable[[LeafRemote], SocketProtocol],
     ) -> None:
         """`find` finds the account that the remote is bound to, and `make` makes the protocol of a socket."""
-        self._context = context
+        super().__init__(context, make)
         self._find = find
-        self._make = make
         self.options = options
         self.targets = RemoteUrls(options.urls, None if options.no_randomize else random.shuffle)
-        self._joined_before = False
         self.target: RemoteUrl | None = None
-        self.attempts = 0
         self.away_since = context.clock.now()
         self._hub_wants_tls = False
-        self._protocol: SocketProtocol | None = None
-        self._task: asyncio.Task[None] | None = None
-        self._timer: Timer | None = None
         self._delay = 0
-        self._stopped = False
 
-    def start(self) -> None:
-        """Dial in the next turn of the loop."""
-        self._later(0)
-
-    def stop(self, reason: str) -> asyncio.Task[None] | None:
+    def close(self, reason: str) -> asyncio.Task[None] | None:
         """Stop dialling, and close the connection. Return the attempt that is being cancelled, if any."""
-        self._stopped = True
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        task = self.stop()
         if self._protocol is not None:
             self._protocol.close(reason)
-        if self._task is not None:
-            self._task.cancel()
-        return self._task
+        return task
 
     def joined(self) -> None:
         """Take note that the hub has accepted this server."""
-        self.attempts = self.away_since = 0
-        self._joined_before = True
+        self.away_since = 0
+        self.succeeded()
 
     def hub_error(self, text: str) -> None:
         """Take note of an -ERR, with which the hub says why it closes."""
@@ -111,7 +93,7 @@ class LeafRemote:
         return leafnodes.reconnect + self._delay
 
     def lost(self, protocol: SocketProtocol) -> None:
-        """Dial again later, because a socket is closed."""
+        """See Remote. It dials again later."""
         if protocol is not self._protocol:
             return
         self._protocol = None
@@ -181,35 +163,22 @@ class LeafRemote:
 
     # --- dialling
 
-    def _later(self, delay: int) -> None:
-        if not self._stopped:
-            self._timer = self._context.clock.call_later(delay, self._begin)
-
-    def _begin(self) -> None:
-        self._timer = None
-        if not self._stopped:
-            self._task = asyncio.get_running_loop().create_task(self._dial())
-
     async def _dial(self) -> None:
-        context = self._context
+        """See Remote. The account that the hub's is bound to has to be known first."""
         target = self.target = self.targets.next()
         timeout = self.dial_timeout
-        context.log.debug(f"Trying to connect as leafnode to remote server on {str(target)!r}")
-
-        def make() -> SocketProtocol:
-            self._protocol = self._make(self)
-            return self._protocol
-
+        self._context.log.debug(f"Trying to connect as leafnode to remote server on {str(target)!r}")
         try:
-            host, port = self._address(target)
-            if await self._find(self.options.account) is None:
-                raise OSError(f"unknown local account {self.options.account!r}")
-            await dial(make, host, port, timeout / SECOND)
-        except (OSError, TimeoutError) as error:
-            self._protocol = None
-            self._failed(target, error)
-        finally:
-            self._task = None
+            known = await self._find(self.options.account) is not None
+        except OSError as error:
+            self._failed(target, str(error))
+            return
+        if not known:
+            self._failed(target, f"unknown local account {self.options.account!r}")
+            return
+        reason = await self._connect(*self._address(target), timeout / SECOND)
+        if reason:
+            self._failed(target, reason)
 
     def _address(self, target: RemoteUrl) -> tuple[str, int]:
         """Return where to dial: a WebSocket hub may be behind a proxy."""
@@ -224,8 +193,8 @@ class LeafRemote:
         usual = options.dial_timeout or of_all.leafnodes.dial_timeout
         return usual if options.proxy is None else options.proxy.timeout or usual
 
-    def _failed(self, target: RemoteUrl, error: Exception) -> None:
-        self._report(target, str(error) or "dial timeout")
+    def _failed(self, target: RemoteUrl, reason: str) -> None:
+        self._unreached(target, reason)
         leafnodes = self._context.options.leafnodes
         interval = leafnodes.reconnect
         self._later(interval + random.randrange(max(1, interval)))
@@ -233,17 +202,12 @@ class LeafRemote:
     def refused(self, reason: str) -> None:
         """Take note that the hub or a proxy did not grant WebSocket. The socket is about to be closed."""
         assert self.target is not None
-        self._report(self.target, reason)
+        self._unreached(self.target, reason)
 
-    def _report(self, target: RemoteUrl, reason: str) -> None:
+    def _unreached(self, target: RemoteUrl, reason: str) -> None:
         self.attempts += 1
-        text = (
-            f"Error trying to connect as leafnode to remote server {str(target)!r} "
-            f"(attempt {self.attempts}): {reason}"
-        )
-        context = self._context
-        reported = is_reported(context.options, self.attempts, connected_before=self._joined_before)
-        (context.log.error if reported else context.log.debug)(text)
+        text = f"Error trying to connect as leafnode to remote server {str(target)!r}"
+        self._report(f"{text} (attempt {self.attempts}): {reason}", self.attempts)
 
 
 def _is_address(host: str) -> bool:

@@ -5,24 +5,22 @@ TLS begins after INFO, which is sent in the clear, or before everything else wit
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...protocol.errors import PeerError
-from ..connection import SocketProtocol
-from ..connection.socket_protocol import TLS_FAILED
+from ..connection.server_protocol import ServerProtocol
 from .connect import HubInfo
 
 if TYPE_CHECKING:
-    from ..connection import Connection, ConnectionContext, ConnectionTransport
+    from ..connection import Connection, ConnectionContext
+    from ..connection.server_protocol import Connect
     from ..connection.socket_protocol import Sockets
     from .remote import LeafRemote
 
 _LONGEST_INFO = 1 << 16
-Connect = Callable[["ConnectionTransport", tuple[str, int], "LeafRemote | None"], "Connection"]
 
 
-class LeafProtocol(SocketProtocol):
+class LeafProtocol(ServerProtocol["LeafRemote"]):
     """One socket, accepted, or dialled by `remote`. `connect` makes its connection."""
 
     failure = "TLS leafnode handshake error"
@@ -30,20 +28,9 @@ class LeafProtocol(SocketProtocol):
     def __init__(
         self, context: ConnectionContext, sockets: Sockets, connect: Connect, remote: LeafRemote | None
     ) -> None:
-        super().__init__(context, sockets)
-        self._connect = connect
-        self._remote = remote
+        super().__init__(context, sockets, connect, remote)
         self._tls = context.options.leafnodes.tls if remote is None else remote.options.tls
         self._early = b""
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """End the connection, whose socket is gone. A remote that dialled it may dial again."""
-        super().connection_lost(exc)
-        if self._remote is not None:
-            self._remote.lost(self)
-
-    def _make(self, wire: ConnectionTransport, peer: tuple[str, int]) -> Connection:
-        return self._connect(wire, peer, self._remote)
 
     def _begin(self, connection: Connection) -> None:
         """Open the connection, after TLS if that comes first."""
@@ -94,10 +81,6 @@ class LeafProtocol(SocketProtocol):
     def _secured(self, connection: Connection) -> None:
         if self._first():
             connection.open()
-
-    def _insecure(self, connection: Connection) -> None:
-        connection.close(TLS_FAILED)
-        self.abort()
 
 
 def _asks_for_tls(line: bytes) -> bool:

@@ -8,12 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...protocol.subject import is_valid
-from ...protocol.tracing import SUPPORTED
 from ..accounts.leaving import LeavingConnection
 from ..accounts.plan import is_request
-from ..accounts.server_trace import ROUTER, TracePoint
-from ..accounts.subscription import ConnectionKind, MessageEndpoint, Subscription
-from ..slices import Slices, Steps, paced
+from ..accounts.server_trace import ROUTER
+from ..accounts.subscription import ConnectionKind, Subscription
+from ..connection.account_link import AccountLink
 from .frames import route_frame
 from .interest_advertiser import RouteAdvertiser
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from .peer import RoutePeer
 
 
-class AccountRoute(MessageEndpoint):
+class AccountRoute(AccountLink):
     """One account over one route.
 
     remote_cluster: the cluster of the leaf that the current message came from.
@@ -31,37 +30,18 @@ class AccountRoute(MessageEndpoint):
     """
 
     kind = ConnectionKind.ROUTER
+    traced_as = ROUTER
     fast = True
+    connection: RoutePeer
 
-    __slots__ = (
-        "_named",
-        "_subscriptions",
-        "_taking",
-        "_turns",
-        "account",
-        "advertiser",
-        "advertises",
-        "connection",
-        "name",
-        "outbound",
-        "remote_cluster",
-    )
+    __slots__ = ("_named", "advertiser", "advertises", "remote_cluster")
 
     def __init__(self, connection: RoutePeer, name: bytes) -> None:
-        self.connection = connection
-        self.outbound = connection
-        self.name = name
-        self.account: Account | None = None
+        super().__init__(connection, name)
         self.remote_cluster = ""
-        self._subscriptions: dict[tuple[bytes, bytes, bytes], Subscription] = {}
-        self._taking: Slices | None = None
-        self._turns = connection.context.turns
         self._named = b"" if connection.parser.pinned else name  # in frames
         self.advertiser = RouteAdvertiser(connection, self._named, self._turns)
         self.advertises = False
-
-    def __repr__(self) -> str:
-        return repr(self.connection)
 
     # --- the interest of the peer
 
@@ -81,7 +61,7 @@ class AccountRoute(MessageEndpoint):
         cluster = origin.decode("utf-8", "surrogateescape")
         subscription = Subscription(subject, self, queue=queue, weight=weight, origin=cluster)
         self._subscriptions[key] = subscription
-        if self.account is not None and self.connection.may_take(subject):
+        if self.account is not None and self.may_take(subject):
             self.account.add_subscription(subscription)
 
     def _origin(self, origin: bytes) -> bytes:
@@ -93,20 +73,20 @@ class AccountRoute(MessageEndpoint):
 
     def unsubscribe(self, subject: bytes, queue: bytes, origin: bytes) -> None:
         """Serve RS- or LS-. Unknown interest changes nothing."""
-        subscription = self._subscriptions.pop((subject, queue, self._origin(origin)), None)
-        if subscription is not None and subscription.account is not None:
-            subscription.account.remove_subscription(subscription)
+        self._remove((subject, queue, self._origin(origin)))
 
     def forget_interest(self) -> None:
         """Drop the peer's interest, which it tells again on another connection."""
-        gone, self._subscriptions = self._subscriptions, {}
-        for subscription in gone.values():
-            if subscription.account is not None:
-                subscription.account.remove_subscription(subscription)
+        for key in list(self._subscriptions):
+            self._remove(key)
 
     def subscriptions(self) -> list[Subscription]:
         """Return the permitted interest of the peer, in the order in which it came."""
-        return [each for each in self._subscriptions.values() if self.connection.may_take(each.subject)]
+        return [each for each in self._subscriptions.values() if self.may_take(each.subject)]
+
+    def may_take(self, subject: str) -> bool:
+        """See AccountLink."""
+        return self.connection.may_take(subject)
 
     @property
     def unused(self) -> bool:
@@ -143,35 +123,8 @@ class AccountRoute(MessageEndpoint):
 
     def leave(self) -> LeavingConnection:
         """Stop, because the route is gone. Return what has to be removed."""
-        account, self.account = self.account, None
-        if self._taking is not None:
-            self._taking.stop()
-        gone, self._subscriptions = self._subscriptions, {}
+        account, gone = self._end()
         return LeavingConnection(account, self, gone, self.advertiser.stop)
-
-    def permit(self) -> None:
-        """Take that part of the peer's interest that is permitted now, and no other, in slices.
-
-        Called when the permissions have changed, or the account was made or has ended.
-        """
-        if self._subscriptions:
-            self._turns.now(self._take)
-
-    def _take(self) -> None:
-        if self._taking is not None:
-            self._taking.stop()
-        self._taking = Slices(self._turns, paced(self._takes()), lambda _: None)
-
-    def _takes(self) -> Steps[None]:
-        for key, subscription in list(self._subscriptions.items()):
-            present = None if subscription.closed else subscription.account
-            wanted = self.account if self.connection.may_take(subscription.subject) else None
-            if present is not wanted:
-                if present is not None:
-                    present.remove_subscription(subscription)
-                if wanted is not None and self._subscriptions.get(key) is subscription:
-                    wanted.add_subscription(subscription)
-            yield
 
     # --- messages
 
@@ -199,18 +152,3 @@ class AccountRoute(MessageEndpoint):
         prefix, tail, size = route_frame(self._named, msg, queues, origin, connection.headers)
         connection.send_message(prefix, tail, size)
         return True
-
-    @property
-    def server_id(self) -> str:
-        """See MessageEndpoint."""
-        return self.connection.who().get("name", "")
-
-    def trace_point(self) -> TracePoint:
-        """See MessageEndpoint."""
-        connection, info = self.connection, self.connection.info
-        name, protocol = ("", 0) if info is None else (info.server_name or info.server_id, info.proto)
-        return TracePoint(ROUTER, connection.id, name, connection.headers and protocol >= SUPPORTED)
-
-    def client_info(self, *, share: bool = True) -> dict[str, object]:
-        """See MessageEndpoint."""
-        return self.connection.client_info(share=share)

@@ -33,23 +33,22 @@ from ...protocol.wire.ops import (
     VIOLATION,
     Op,
 )
-from ..accounts.fanout import deliver_routed, deliver_together, fan_out
+from ..accounts.fanout import deliver_together, fan_out
 from ..accounts.leaving import leave
-from ..accounts.plan import RESERVED
 from ..accounts.routing import route
 from ..accounts.subscription import ConnectionKind, RoutedMessage
 from ..accounts.traced_message import TracedMessage
 from ..clock import SECOND
+from ..connection.cluster_connection import REFUSED
 from ..connection.compression import EFFORTS, announced
 from ..connection.ping_timer import PingTimer
 from ..leaf.frames import read_reply
 from .account_route import AccountRoute
 from .connect_info import RouteConnect, RouteInfo
-from .peer import REFUSED, RouteContext, RoutePeer
+from .peer import RouteContext, RoutePeer
 
 if TYPE_CHECKING:
     from ..accounts import Account, AccountRegistry
-    from ..accounts.flusher import OutboundQueue
     from ..accounts.plan import Plan
     from ..accounts.subscription import MessageEndpoint
     from ..clock import Timer
@@ -139,7 +138,6 @@ class RouteConnection(RoutePeer):
         self._observer = observer
         self._use = use
         self._most, self.parser.most = self.parser.most, 1  # what follows an INFO depends on it
-        self._timer: Timer | None = None
         self._greeting: Timer | None = None
         self._greeted = self._negotiated = self._answered = False
         if COMPILED:
@@ -157,14 +155,8 @@ class RouteConnection(RoutePeer):
         else:
             self.parser.await_connect()
             self._greeting = self.clock.call_later(_GREET_AFTER, self._greet)
-        self._timer = self.clock.call_later(context.auth_timeout, self._too_late)
+        self.expect_introduction()
         self.flush()
-
-    def slow_consumer(self, reason: str) -> None:
-        """Close a peer that does not read."""
-        if not self.closed_reason:
-            self.context.slow_consumers += 1
-        super().slow_consumer(reason)
 
     def _greet(self) -> None:
         """Send INFO to the server that dialled, once."""
@@ -180,7 +172,7 @@ class RouteConnection(RoutePeer):
     def join(self) -> None:
         """Share every account with the peer, which is known and may join."""
         self.joined, self.joined_at = True, self.clock.now()
-        self._stop_timers()
+        self.stop_waiting()
         self.parser.most = self._most
         if self.remote is not None:
             self._send_info(self.announced_compression)
@@ -204,15 +196,6 @@ class RouteConnection(RoutePeer):
                 return
             account_route.advertiser.sync(repeats=True)
             yield
-
-    def fail(self, text: str, reason: str) -> None:
-        """Tell the peer and the log why, then close."""
-        if not self.closed_reason:
-            self.context.log.error(f"{self} - {text}")
-        super().fail(text, reason)
-
-    def stall(self, stalled: list[OutboundQueue]) -> None:
-        """Do nothing: one slow client here must not delay what everyone else gets from the peer."""
 
     def serves(self, account: bytes) -> bool:
         """See `RoutePeer.serves`."""
@@ -244,7 +227,7 @@ class RouteConnection(RoutePeer):
 
     def _release(self, reason: str) -> None:
         self.parser.deliver = None
-        self._stop_timers()
+        self.stop_waiting()
         routes, self.account_routes = self.account_routes, {}
         self._account_route = None
         leave(self.clock, [route.leave() for route in routes.values()])
@@ -255,18 +238,9 @@ class RouteConnection(RoutePeer):
 
     # --- operations of the peer
 
-    def _deliver(
-        self, data: bytes, most: int, longest: int, largest: int, verbs: tuple[bytes, bytes]
-    ) -> tuple[int, int, bool]:
-        """Deliver the publishes that `data` begins with while they are parsed; see `wire.parser.Deliver`."""
+    def _quick_account(self) -> Account | None:
         account_route = self._account_route
-        account = None if account_route is None else account_route.account
-        if account is None or not (self.joined and self.headers):
-            return 0, 0, True
-        pos, count, size, queued = deliver_routed(account, _ROUTER, data, most, longest, largest, verbs)
-        self._count(account, count, size)
-        self._flusher.queued_wide(queued)
-        return pos, count, not queued
+        return account_route.account if account_route is not None and self.joined and self.headers else None
 
     def _serve(self, operations: Iterator[Op]) -> None:
         while True:
@@ -303,13 +277,6 @@ class RouteConnection(RoutePeer):
                 self._interest(operation)
             if self.must_pause(operations):
                 return
-
-    def _count(self, account: Account | None, messages: int, size: int) -> None:
-        self.in_msgs += messages
-        self.in_bytes += size
-        if account is not None:
-            account.in_msgs += messages
-            account.in_bytes += size
 
     def _must_wait(self, operation: Op) -> bool:
         """Return whether a message has no plan in the cache, and the turn has no time left to make one."""
@@ -364,7 +331,7 @@ class RouteConnection(RoutePeer):
             return
         tracer = self.context.tracer
         taken, payload, header_size, trace = tracer.begin_routed(
-            account_route, account, subject, payload, header_size, _may_trace_to
+            account_route, account, subject, payload, header_size, self.may_trace_to
         )
         if not taken:
             return
@@ -417,8 +384,7 @@ class RouteConnection(RoutePeer):
         try:
             given = RouteConnect.parse(raw)
         except PeerError as peer_error:
-            self.context.log.warning(f"{self} - {peer_error.reason}")
-            self.close("Protocol Violation")
+            self.broke_protocol(peer_error.reason)
             return
         refusal = self.context.refusal(given)
         if refusal is not None:
@@ -438,8 +404,7 @@ class RouteConnection(RoutePeer):
         try:
             info = RouteInfo.parse(raw)
         except PeerError as peer_error:
-            self.context.log.warning(f"{self} - {peer_error.reason}")
-            self.close("Protocol Violation")
+            self.broke_protocol(peer_error.reason)
             return
         if self.info is not None:
             if info.route_acc_add_reqid:
@@ -482,17 +447,9 @@ class RouteConnection(RoutePeer):
             self._send_info(self.announced_compression)
         return True
 
-    def _too_late(self) -> None:
-        self._timer = None
-        self.fail("Authentication Timeout", "Authentication Timeout")
-
-    def _stop_timers(self) -> None:
-        for timer in (self._timer, self._greeting):
-            if timer is not None:
-                timer.cancel()
-        self._timer = self._greeting = None
-
-
-def _may_trace_to(destination: str) -> bool:
-    """Return whether a trace may go to a destination that the peer has permitted its client."""
-    return not destination.encode("utf-8", "surrogateescape").startswith(RESERVED)
+    def stop_waiting(self) -> None:
+        """See ClusterConnection."""
+        super().stop_waiting()
+        if self._greeting is not None:
+            self._greeting.cancel()
+            self._greeting = None

@@ -6,8 +6,6 @@ Neither knows the parts, or the addresses that this server dials: `RouteConnecti
 
 from __future__ import annotations
 
-import hmac
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
@@ -16,44 +14,38 @@ from ...protocol.wire.route import RouteParser
 from ..accounts.permissions import Permissions
 from ..accounts.subscription import ConnectionKind
 from ..clock import SECOND
-from ..connection import ConnectionContext
-from ..connection.server_connection import ServerConnection
-from ..slices import Slices, Steps, TurnScheduler, paced
+from ..connection.cluster_connection import REFUSED, ClusterConnection, PeerContext
+from ..slices import Slices, Steps, paced
 from .info import RouteDocuments
 
 if TYPE_CHECKING:
     from ..client.peer import ClientContext
-    from ..config.options import ClusterOptions, CompressionOptions, Options
+    from ..config.options import ClusterOptions, CompressionOptions, Options, PeerAuthorization
     from ..connection import ConnectionTransport
     from .connect_info import RouteConnect, RouteInfo
 
-REFUSED = "Authentication Failure"
 _SLOWEST_PING = 30 * SECOND
 _POOL_SIZE = 3  # if the option is 0
 _MOST_PAYLOAD = 64 << 20
 
 
-class RouteContext(ConnectionContext):
+class RouteContext(PeerContext):
     """What routes share: besides what any connections do, what a peer is told and what it may send.
 
     options: with the ping options of routes in place of those of clients.
     cluster: the part of the options for clusters.
     documents: INFO and CONNECT of this server.
-    slow_consumers: how many peers were closed because they did not read.
     also_pinned: accounts that a peer has pinned since, by a reload.
     wanted: is called with the name of an account that does not exist here, when a peer subscribes in it.
-    turns: the turns of the loop in which interest is advertised.
     gateway_hash: of the name of this cluster, if it has gateways; else b"".
     """
 
     def __init__(self, clients: ClientContext) -> None:
         """`clients` is what the clients of this server share."""
-        super().__init__(clients.options, clients.registry, clients.services)
+        super().__init__(clients)
         self.documents = RouteDocuments(self.options, self.identity, clients.info)
-        self.slow_consumers = 0
         self.also_pinned: set[str] = set()
         self.wanted: Callable[[str], None] = lambda name: None
-        self.turns = TurnScheduler(self.clock.soon)
         self.gateway_hash = b""
         self.take(clients.options)
 
@@ -93,12 +85,9 @@ class RouteContext(ConnectionContext):
         return list(dict.fromkeys([*own, *self.also_pinned]))
 
     @property
-    def auth_timeout(self) -> int:
-        """How long a peer may take to introduce itself, in ns."""
-        given = self.cluster.authorization
-        if given is not None and given.timeout is not None:
-            return given.timeout
-        return self.options.auth_timeout
+    def authorization(self) -> PeerAuthorization | None:
+        """See PeerContext."""
+        return self.cluster.authorization
 
     def refusal(self, given: RouteConnect) -> tuple[str, str] | None:
         """Return why a peer that sends this CONNECT may not join, as text and reason; None if it may."""
@@ -107,11 +96,7 @@ class RouteContext(ConnectionContext):
         if given.gateway:
             text = f'Rejecting connection from gateway "{given.gateway}" on the Route port'
             return text, "Wrong Gateway"
-        wanted = self.cluster.authorization
-        if wanted is None or not wanted.user:
-            return None
-        same_user = hmac.compare_digest(given.user.encode(), wanted.user.encode())
-        if hmac.compare_digest(given.password.encode(), wanted.password.encode()) and same_user:
+        if self.authorizes(given.user, given.password):
             return None
         return "Authorization Violation", REFUSED
 
@@ -124,7 +109,7 @@ class RouteContext(ConnectionContext):
         return self._permissions is None or self._permissions.may_subscribe(subject)
 
 
-class RoutePeer(ServerConnection):
+class RoutePeer(ClusterConnection):
     """What is known of the server at the other end, and how to answer it.
 
     info: its INFO; None until it has come.
@@ -134,6 +119,7 @@ class RoutePeer(ServerConnection):
     """
 
     kind = ConnectionKind.ROUTER
+    number = kind.value
     tag = "rid"
     description: ClassVar = {"kind": "Router"}
     context: RouteContext
@@ -142,8 +128,6 @@ class RoutePeer(ServerConnection):
     def __init__(self, context: RouteContext, wire: ConnectionTransport, peer: tuple[str, int]) -> None:
         write_deadline = context.cluster.write_deadline or context.options.write_deadline
         super().__init__(context, wire, peer, write_deadline)
-        # Only the write deadline closes a route: what it misses, a whole server misses.
-        self.max_pending = sys.maxsize
         self.info: RouteInfo | None = None
         self.peer_lnoc = self.peer_lnocu = False
         # The peer has checked its own max_payload, which may be as large as any server's.
@@ -157,12 +141,6 @@ class RoutePeer(ServerConnection):
     def serves(self, account: bytes) -> bool:
         """Return whether the account of this name uses this connection."""
         raise NotImplementedError
-
-    def who(self) -> dict[str, str]:
-        """See Connection."""
-        if self.info is None:
-            return {}
-        return {"name": self.info.server_id, "ver": self.info.version}
 
     def pause_during(self, steps: Steps[None]) -> None:
         """Do the steps in slices, the first now, and serve nothing that the peer sends before they are done.

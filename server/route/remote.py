@@ -10,24 +10,18 @@ is a route to the peer.
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import unquote, urlsplit
 
 from ...protocol.lazy_dataclass import dataclass
-from ..clock import SECOND
-from ..connection.dial import dial
-from ..connection.reports import is_reported
+from ..connection.remote import INTERVAL, Remote, wait_after
 
 if TYPE_CHECKING:
-    from ..clock import Timer
     from ..connection import SocketProtocol
     from .peer import RouteContext
 
-_INTERVAL = SECOND
-_LONGEST = 30 * SECOND
 _DIAL_SECONDS = 1.0
 
 
@@ -65,15 +59,16 @@ class RouteTable(Protocol):
         """Stop dialling an address."""
 
 
-class RouteRemote:
+class RouteRemote(Remote):
     """One address to dial.
 
     explicit: whether it is configured.
     account: the pinned account that the connection is for; "" for one of the pool.
     line: whether this is one more connection to a server that another remote has found.
     server_id: the id of the server at the address; "" while unknown.
-    attempts: how many failed since the last success.
     """
+
+    _context: RouteContext
 
     def __init__(
         self,
@@ -87,104 +82,56 @@ class RouteRemote:
         server_id: str = "",
     ) -> None:
         """`make` makes the protocol of a dialled socket. With a `server_id` this is a line."""
-        self._context = context
+        super().__init__(context, make)
         self._routes = routes
-        self._make = make
         self.target = target
         self.explicit = explicit
         self.account = account
         self.line = bool(server_id)
         self.server_id = server_id
-        self.attempts = 0
-        self._connected_before = False
-        self._protocol: SocketProtocol | None = None
-        self._task: asyncio.Task[None] | None = None
-        self._timer: Timer | None = None
-        self._stopped = False
-
-    @property
-    def idle(self) -> bool:
-        """Whether it neither has a connection nor dials."""
-        return self._protocol is None and self._timer is None and self._task is None
-
-    def start(self) -> None:
-        """Dial in the next turn of the loop."""
-        self._later(0)
-
-    def stop(self) -> asyncio.Task[None] | None:
-        """Stop dialling. Return the attempt that is being cancelled, if any."""
-        self._stopped = True
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._task is not None:
-            self._task.cancel()
-        return self._task
 
     def introduced(self, server_id: str) -> None:
         """Take note of the server at the address, which has sent its INFO."""
         self.server_id = server_id
-        self.attempts = 0
-        self._connected_before = True
+        self.succeeded()
 
-    def lost(self) -> None:
-        """Dial again later, because the socket is closed."""
+    def lost(self, protocol: SocketProtocol) -> None:
+        """See Remote. It dials again later."""
+        del protocol
         self._protocol = None
         once = not self.explicit and self._context.cluster.connect_retries == 0
         if (not self._routes.has(self.server_id)) if self.line else once:
             self._routes.forget(self)
             return
-        self._later(_INTERVAL // 2 + random.randrange(_INTERVAL))
+        self._later(INTERVAL // 2 + random.randrange(INTERVAL))
 
     def peer_gone(self, server_id: str) -> None:
         """Dial again if the server at this address is the one that no longer has a route."""
         if server_id == self.server_id and self._protocol is None and self._timer is None:
-            self._later(random.randrange(_INTERVAL // 4))
+            self._later(random.randrange(INTERVAL // 4))
 
-    def _later(self, delay: int) -> None:
-        if not self._stopped and self._timer is None:
-            self._timer = self._context.clock.call_later(delay, self._begin)
-
-    def _begin(self) -> None:
-        self._timer = None
-        if self._stopped or self._task is not None:
-            return
-        if self._routes.complete(self.server_id, self.account):
-            if self.line:
-                self._routes.forget(self)
-            return
-        self._task = asyncio.get_running_loop().create_task(self._dial())
+    def _wanted(self) -> bool:
+        """See Remote."""
+        if not self._routes.complete(self.server_id, self.account):
+            return True
+        if self.line:
+            self._routes.forget(self)
+        return False
 
     async def _dial(self) -> None:
+        """See Remote."""
         self._context.log.debug(f"Trying to connect to route on {self.target}")
-
-        def make() -> SocketProtocol:
-            self._protocol = self._make(self)
-            return self._protocol
-
-        try:
-            await dial(make, self.target.host, self.target.port, _DIAL_SECONDS)
-        except (OSError, TimeoutError) as error:
-            self._protocol = None
-            self._failed(str(error) or "dial timeout")
-        finally:
-            self._task = None
+        reason = await self._connect(self.target.host, self.target.port, _DIAL_SECONDS)
+        if reason:
+            self._failed(reason)
 
     def _failed(self, reason: str) -> None:
         self.attempts += 1
-        context = self._context
-        cluster, log = context.cluster, context.log
-        text = f"Error trying to connect to route (attempt {self.attempts}): {reason}"
-        reported = is_reported(context.options, self.attempts, connected_before=self._connected_before)
-        (log.error if reported else log.debug)(text)
-        if self.line:
-            if not self._routes.has(self.server_id):
-                self._routes.forget(self)
-                return
-        elif not self.explicit and self.attempts > cluster.connect_retries:
+        cluster = self._context.cluster
+        self._report(f"Error trying to connect to route (attempt {self.attempts}): {reason}", self.attempts)
+        gone = not self._routes.has(self.server_id)
+        given_up = not self.explicit and self.attempts > cluster.connect_retries
+        if gone if self.line else given_up:
             self._routes.forget(self)
-            return
-        wait = _INTERVAL
-        if cluster.connect_backoff:
-            wait = min(_INTERVAL << min(self.attempts - 1, 5), _LONGEST)
-        self._later(wait + random.randrange(_INTERVAL // 10))
+        else:
+            self._later(wait_after(self.attempts, grows=cluster.connect_backoff))

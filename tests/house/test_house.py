@@ -28,6 +28,7 @@ RANDOM = {
     "server/app.py",
     "server/client/connection.py",
     "server/connection/ping_timer.py",
+    "server/connection/remote.py",
     "server/jetstream/consumers/inactivity.py",
     "server/jetstream/consumers/advisories.py",
     "server/gateway/remote.py",

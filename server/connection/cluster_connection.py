@@ -1,0 +1,125 @@
+"""ClusterConnection is a route or a gateway: a connection to a server of this cluster or of another one.
+
+PeerContext is what all connections of one of these kinds share.
+"""
+
+from __future__ import annotations
+
+import hmac
+from typing import TYPE_CHECKING, Protocol
+
+from ..accounts.plan import RESERVED
+from ..slices import TurnScheduler
+from .context import ConnectionContext
+from .server_connection import ServerConnection
+
+if TYPE_CHECKING:
+    from ..accounts.flusher import OutboundQueue
+    from ..clock import Timer
+    from ..config.options import PeerAuthorization
+    from .wire import ConnectionTransport
+
+REFUSED = "Authentication Failure"
+
+
+class PeerContext(ConnectionContext):
+    """What routes share, or gateways: besides what any connections do, who may join.
+
+    slow_consumers: how many peers were closed because they did not read.
+    turns: the turns of the loop in which interest is advertised.
+    """
+
+    def __init__(self, clients: ConnectionContext) -> None:
+        """`clients` is what the clients of this server share."""
+        super().__init__(clients.options, clients.registry, clients.services)
+        self.slow_consumers = 0
+        self.turns = TurnScheduler(self.clock.soon)
+
+    @property
+    def authorization(self) -> PeerAuthorization | None:
+        """The user that peers log in as; None if anyone may join."""
+        raise NotImplementedError
+
+    @property
+    def auth_timeout(self) -> int:
+        """How long a peer may take to introduce itself, in ns."""
+        given = self.authorization
+        if given is not None and given.timeout is not None:
+            return given.timeout
+        return self.options.auth_timeout
+
+    def authorizes(self, user: str, password: str) -> bool:
+        """Return whether a peer with these credentials may join."""
+        wanted = self.authorization
+        if wanted is None or not wanted.user:
+            return True
+        same_user = hmac.compare_digest(user.encode(), wanted.user.encode())
+        return hmac.compare_digest(password.encode(), wanted.password.encode()) and same_user
+
+
+class ServerInfo(Protocol):
+    """The INFO of a peer."""
+
+    server_id: str
+    server_name: str
+    version: str
+    proto: int
+
+
+class ClusterConnection(ServerConnection):
+    """A route or gateway.
+
+    info: the peer's INFO; None until it has come.
+    """
+
+    context: PeerContext
+    info: ServerInfo | None = None
+
+    def __init__(
+        self, context: PeerContext, wire: ConnectionTransport, peer: tuple[str, int], write_deadline: int
+    ) -> None:
+        super().__init__(context, wire, peer, write_deadline)
+        self._introduction: Timer | None = None
+
+    def who(self) -> dict[str, str]:
+        """See Connection."""
+        return {} if self.info is None else {"name": self.info.server_id, "ver": self.info.version}
+
+    def expect_introduction(self) -> None:
+        """Close the connection if the peer has not introduced itself in time."""
+        self._introduction = self.clock.call_later(self.context.auth_timeout, self._too_late)
+
+    def stop_waiting(self) -> None:
+        """The peer has introduced itself, or is gone."""
+        if self._introduction is not None:
+            self._introduction.cancel()
+            self._introduction = None
+
+    def _too_late(self) -> None:
+        self._introduction = None
+        self.fail("Authentication Timeout", "Authentication Timeout")
+
+    def fail(self, text: str, reason: str) -> None:
+        """Tell the peer and the log why, then close."""
+        if not self.closed_reason:
+            self.context.log.error(f"{self} - {text}")
+        super().fail(text, reason)
+
+    def broke_protocol(self, text: str) -> None:
+        """Close a peer that sent what it may not send."""
+        self.context.log.warning(f"{self} - {text}")
+        self.close("Protocol Violation")
+
+    def slow_consumer(self, reason: str) -> None:
+        """Close a peer that does not read."""
+        if not self.closed_reason:
+            self.context.slow_consumers += 1
+        super().slow_consumer(reason)
+
+    def stall(self, stalled: list[OutboundQueue]) -> None:
+        """Do nothing: one slow client here must not delay what everyone else gets from the peer."""
+
+    @staticmethod
+    def may_trace_to(destination: str) -> bool:
+        """Return whether a trace may go to a destination that the peer has permitted its client."""
+        return not destination.encode("utf-8", "surrogateescape").startswith(RESERVED)
