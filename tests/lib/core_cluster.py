@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from .eventually import eventually
 from .pool import START
-from .process import ServerProcess
-from .wire import Msg, Wire
+from .servers import ACCOUNTS, Servers
 
 COMBINATIONS = [
     ("reference", "reference", "reference"),
@@ -14,7 +12,9 @@ COMBINATIONS = [
     ("pyjs", "reference", "reference"),
     ("pyjs", "reference", "pyjs"),
 ]
-CONFIG = """
+CONFIG = (
+    ACCOUNTS
+    + """
 listen: 127.0.0.1:<client>
 server_name: {name}
 cluster {{
@@ -23,30 +23,15 @@ cluster {{
     routes: [{routes}]
     authorization {{ user: router, password: secret }}
 }}
-accounts {{
-    SYS: {{ users: [{{user: admin, password: admin}}] }}
-    ACC: {{
-        users: [{{user: acc, password: acc}}]
-        exports: [{{service: "help.>"}}, {{stream: "news.>"}}]
-    }}
-    OTHER: {{
-        users: [{{user: other, password: other}}]
-        imports: [
-            {{service: {{account: ACC, subject: "help.>"}}, to: "ask.>"}}
-            {{stream: {{account: ACC, subject: "news.>"}}, prefix: "from"}}
-        ]
-    }}
-    FEW: {{ users: [{{user: few, password: few}}], limits: {{max_connections: 2}} }}
-}}
-system_account: SYS
 """
+)
 
 
-class Mesh:
+class Mesh(Servers):
     """The servers s0, s1 and s2."""
 
     def __init__(self, *implementations: str) -> None:
-        self.servers: list[ServerProcess] = []
+        super().__init__()
         routes = ""
         try:
             for number, implementation in enumerate(implementations):
@@ -57,28 +42,3 @@ class Mesh:
         except BaseException:
             self.close()
             raise
-
-    def joined(self) -> None:
-        """Return when every server knows all others."""
-        for server in self.servers:
-            with self.login(server, "admin") as wire:
-                self._heard(wire)
-
-    def _heard(self, wire: Wire) -> None:
-        names: set[str] = set()
-
-        def all_answer() -> bool:
-            wire.pub("$SYS.REQ.SERVER.PING.IDZ", "", reply=wire.inbox())
-            names.update(frame.json()["name"] for frame in wire.sync() if isinstance(frame, Msg))
-            return len(names) == len(self.servers)
-
-        eventually(all_answer, 60)
-
-    def login(self, server: ServerProcess, user: str = "acc") -> Wire:
-        """Return a client of one server."""
-        return server.connect(user=user, **{"pass": user})
-
-    def close(self) -> None:
-        """Stop all."""
-        for server in self.servers:
-            server.stop()

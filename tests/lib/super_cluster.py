@@ -6,13 +6,13 @@ same implementation as the first server, joins the account ACC in B.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from .eventually import eventually
 from .pool import START
 from .process import ServerProcess, free_port
-from .wire import Msg, Wire
+from .servers import ACCOUNTS, Servers
+from .wire import Wire
 
 COMBINATIONS = [
     ("reference", "reference", "reference", "reference"),
@@ -22,7 +22,9 @@ COMBINATIONS = [
     ("pyjs", "reference", "reference", "pyjs"),
 ]
 SERVERS = (("a0", "A"), ("a1", "A"), ("b0", "B"), ("c0", "C"))
-CONFIG = """
+CONFIG = (
+    ACCOUNTS
+    + """
 listen: 127.0.0.1:<client>
 server_name: {name}
 http: 127.0.0.1:<http>
@@ -38,22 +40,8 @@ gateway {{
     authorization {{ user: gate, password: secret }}
     gateways: [{gateways}]
 }}
-accounts {{
-    SYS: {{ users: [{{user: admin, password: admin}}] }}
-    ACC: {{
-        users: [{{user: acc, password: acc}}]
-        exports: [{{service: "help.>"}}, {{stream: "news.>"}}]
-    }}
-    OTHER: {{
-        users: [{{user: other, password: other}}]
-        imports: [
-            {{service: {{account: ACC, subject: "help.>"}}, to: "ask.>"}}
-            {{stream: {{account: ACC, subject: "news.>"}}, prefix: "from"}}
-        ]
-    }}
-}}
-system_account: SYS
 """
+)
 
 
 LEAF_CONFIG = """
@@ -63,14 +51,14 @@ leafnodes {{ remotes: [{{ url: "nats-leaf://acc:acc@127.0.0.1:{port}" }}] }}
 """
 
 
-class SuperCluster:
+class SuperCluster(Servers):
     """The servers a0, a1, b0 and c0.
 
     leaf: a leaf node of b0.
     """
 
     def __init__(self, *implementations: str, config: str = CONFIG) -> None:
-        self.servers: list[ServerProcess] = []
+        super().__init__()
         self.leaf: ServerProcess | None = None
         routes = gateways = ""
         try:
@@ -91,28 +79,11 @@ class SuperCluster:
             self.close()
             raise
 
-    def joined(self) -> None:
-        """Return when every server hears every other one."""
-        for server in self.servers:
-            with self.login(server, "admin") as wire:
-                eventually(partial(self._all_answer, wire), 60)
-
-    def _all_answer(self, wire: Wire) -> bool:
-        wire.pub("$SYS.REQ.SERVER.PING.IDZ", "", reply=wire.inbox())
-        names: set[str] = set()
-        for _ in range(5):
-            names.update(frame.json()["name"] for frame in wire.sync() if isinstance(frame, Msg))
-        return len(names) == len(self.servers)
-
-    def login(self, server: ServerProcess, user: str = "acc") -> Wire:
-        """Return a client of one server."""
-        return server.connect(user=user, **{"pass": user})
-
     def close(self) -> None:
         """Stop all."""
-        for server in (*self.servers, self.leaf):
-            if server is not None:
-                server.stop()
+        super().close()
+        if self.leaf is not None:
+            self.leaf.stop()
 
 
 JET_SERVERS = (("a0", "A"), ("a1", "A"), ("a2", "A"), ("b0", "B"))
