@@ -10,7 +10,13 @@ from ..read.keys import is_public_key, is_user_seed
 
 
 def check(options: Options, context: ReadContext) -> None:
-    """Check every block for listeners and connections other than those of NATS clients."""
+    """Check every block for listeners and connections other than those of NATS clients.
+
+    Routes and gateways always verify certificates, whatever `verify` says.
+    """
+    for block in (options.cluster, options.gateway):
+        if block is not None and block.tls is not None:
+            block.tls.verify = True
     _leaf_listener(options, context)
     for index, remote in enumerate(options.leafnodes.remotes):
         _remote(options, context, remote, f"leafnodes.remotes.{index}")
