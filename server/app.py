@@ -426,8 +426,7 @@ class Server:
         at_once(self.reloading(options))
 
     def reloading(self, options: Options) -> Steps[None]:
-        """Apply, in steps, what can change while the server runs: users, accounts, permissions, exports,
-        imports, mappings, limits, logging. Other changes must have been refused before, by `config.reload`.
+        """Apply, in steps, what can change while the server runs: `config.reload` has refused anything else.
 
         Raises AccountsError or TLSConfigError, and changes nothing, if the accounts contradict each other or
         the certificates cannot be used.
@@ -463,6 +462,7 @@ class Server:
             (self.websocket, options.websocket),
             (self.mqtt, options.mqtt),
             (self.leafs.listener if self.leafs is not None else None, options.leafnodes),
+            (self.routes.listener if self.routes is not None else None, options.cluster),
             (self.gateways.listener if self.gateways is not None else None, options.gateway),
         )
         for listener, block in blocks:

@@ -39,8 +39,6 @@ _NO_OCSP = (
     "Python's ssl cannot ask for OCSP in a handshake, so revoked certificates would be accepted; "
     "use short-lived certificates, or pinned_certs"
 )
-_ROUTE_NAMES = "certificates of routes are verified, but their names are not compared yet"
-_GATEWAY_NAMES = "certificates of gateways are verified, but their names are not compared yet"
 _NO_STAPLES = "Python's ssl cannot send OCSP answers in a handshake, so none are stapled"
 _NO_CHECK = ({"enabled": False}, {"enabled": True, "verify": False})
 _LEAF_SCHEMES = ("nats-leaf", "leaf", "nats", "tls", "ws", "wss")
@@ -52,11 +50,7 @@ UNSUPPORTED: tuple[UnsupportedOption, ...] = (
     UnsupportedOption("mqtt.tls.ocsp_peer", "refuse", _NO_OCSP, _NO_CHECK),
     UnsupportedOption("leafnodes.tls.ocsp_peer", "refuse", _NO_OCSP, _NO_CHECK),
     UnsupportedOption("leafnodes.remotes.*.tls.ocsp_peer", "refuse", _NO_OCSP, _NO_CHECK),
-    UnsupportedOption("cluster.tls.verify_and_map", "refuse", _ROUTE_NAMES),
-    UnsupportedOption("cluster.tls.verify_known_urls", "refuse", _ROUTE_NAMES),
     UnsupportedOption("cluster.tls.ocsp_peer", "refuse", _NO_OCSP, _NO_CHECK),
-    UnsupportedOption("gateway.tls.verify_and_map", "refuse", _GATEWAY_NAMES),
-    UnsupportedOption("gateway.tls.verify_known_urls", "refuse", _GATEWAY_NAMES),
     UnsupportedOption("gateway.tls.ocsp_peer", "refuse", _NO_OCSP, _NO_CHECK),
     UnsupportedOption("gateway.gateways.*.tls.ocsp_peer", "refuse", _NO_OCSP, _NO_CHECK),
     UnsupportedOption("ocsp", "warn", _NO_STAPLES, ({"enabled": False}, {"enabled": True, "mode": "never"})),
@@ -79,7 +73,9 @@ UNSUPPORTED: tuple[UnsupportedOption, ...] = (
     UnsupportedOption("jetstream.meta_compact_size", "warn", _OWN_COMPACTION),
     UnsupportedOption("jetstream.meta_compact_sync", "warn", _OWN_COMPACTION),
     UnsupportedOption(
-        "accounts.*.jetstream.cluster_traffic", "warn", "Raft messages travel in the system account"
+        "accounts.*.jetstream.cluster_traffic",
+        "warn",
+        "Raft messages stay in the system account: in the account itself, its clients could forge them",
     ),
     UnsupportedOption("cluster.write_timeout", "warn", "a late write always closes the connection"),
     UnsupportedOption("gateway.write_timeout", "warn", "a late write always closes the connection"),

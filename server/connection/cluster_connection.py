@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Protocol
 from ..accounts.plan import RESERVED
 from ..slices import TurnScheduler
 from .context import ConnectionContext
+from .peer_certificate import names_host, names_user
 from .server_connection import ServerConnection
 
 if TYPE_CHECKING:
     from ..accounts.flusher import OutboundQueue
     from ..clock import Timer
-    from ..config.options import PeerAuthorization
+    from ..config.options import PeerAuthorization, TLSOptions
+    from .secure import TLSState
     from .wire import ConnectionTransport
 
 REFUSED = "Authentication Failure"
@@ -48,9 +50,23 @@ class PeerContext(ConnectionContext):
             return given.timeout
         return self.options.auth_timeout
 
-    def authorizes(self, user: str, password: str) -> bool:
-        """Return whether a peer with these credentials may join."""
-        wanted = self.authorization
+    @property
+    def tls(self) -> TLSOptions | None:
+        """The TLS options of the listener."""
+        raise NotImplementedError
+
+    @property
+    def known_urls(self) -> list[str]:
+        """The configured URLs of peers."""
+        raise NotImplementedError
+
+    def authorizes(self, user: str, password: str, secure: TLSState | None) -> bool:
+        """Return whether a peer with these credentials, or else this certificate, may join."""
+        wanted, tls = self.authorization, self.tls
+        if tls is not None and (tls.verify_and_map or tls.verify_known_urls):
+            name = wanted.user if wanted is not None and tls.verify_and_map else ""
+            known = tls.verify_known_urls and names_host(secure, self.known_urls)
+            return known or names_user(secure, name)
         if wanted is None or not wanted.user:
             return True
         same_user = hmac.compare_digest(user.encode(), wanted.user.encode())

@@ -45,6 +45,10 @@ class TLSState(NamedTuple):
     subject: list[list[tuple[str, str]]]
     names: list[tuple[str, str]]
 
+    def is_pinned(self, pinned: Collection[str]) -> bool:
+        """Return whether the peer's certificate is one of those in `pinned_certs`, if there are any."""
+        return _is_pinned(self.certificates[0] if self.certificates else None, pinned)
+
 
 class SecureWire:
     """A `ConnectionTransport` that encrypts what is written, and decrypts what it is fed.
@@ -156,10 +160,7 @@ class SecureWire:
         )
 
     def _check_pin(self) -> None:
-        if not self._pinned:
-            return
-        certificate = self._tls.getpeercert(binary_form=True)
-        if certificate is None or public_key_hash(certificate) not in self._pinned:
+        if not _is_pinned(self._tls.getpeercert(binary_form=True), self._pinned):
             raise TLSHandshakeError("certificate is not pinned")
 
     def _read(self, plain: list[bytes]) -> None:
@@ -176,3 +177,7 @@ class SecureWire:
         data = self._outgoing.read()
         if data:
             self.inner.write(data)
+
+
+def _is_pinned(certificate: bytes | None, pinned: Collection[str]) -> bool:
+    return not pinned or (certificate is not None and public_key_hash(certificate) in pinned)

@@ -17,7 +17,7 @@ from .connection import Connection
 
 if TYPE_CHECKING:
     from ..accounts import Account
-    from ..config.options import CompressionOptions
+    from ..config.options import CompressionOptions, TLSOptions
     from .context import ConnectionContext
     from .wire import ConnectionTransport
 
@@ -96,6 +96,12 @@ class ServerConnection(Connection):
             self.compression = mode
             self._compressed.compress(EFFORTS[mode])
         return True
+
+    def is_pinned(self, tls: TLSOptions | None) -> bool:
+        """Return whether `pinned_certs` of these options, if there are any, have the peer's certificate."""
+        if tls is None or not tls.pinned_certs:
+            return True
+        return self.secure is not None and self.secure.is_pinned(tls.pinned_certs)
 
     def _unread(self) -> int:
         """See `Outbound._unread`."""

@@ -27,7 +27,7 @@ from .info import GatewayDocuments
 if TYPE_CHECKING:
     from ..accounts.subscription import MessageEndpoint
     from ..client.peer import ClientContext
-    from ..config.options import GatewayOptions, Options, PeerAuthorization
+    from ..config.options import GatewayOptions, Options, PeerAuthorization, TLSOptions
     from ..connection import ConnectionTransport
 
 _SLOWEST_PING = 15 * SECOND
@@ -75,6 +75,16 @@ class GatewayContext(PeerContext):
     def authorization(self) -> PeerAuthorization | None:
         """See PeerContext."""
         return self.gateway.authorization
+
+    @property
+    def tls(self) -> TLSOptions | None:
+        """See PeerContext."""
+        return self.gateway.tls
+
+    @property
+    def known_urls(self) -> list[str]:
+        """See PeerContext."""
+        return [url for other in self.gateway.gateways for url in other.urls]
 
 
 class GatewayPeer(ClusterConnection):

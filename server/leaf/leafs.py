@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ..accounts.users import EXPIRED
 from ..connection import ConnectionContext, Listener, SocketProtocol
 from ..connection.addresses import dialable, reachable
+from ..connection.socket_protocol import TLS_FAILED
 from .authentication import LeafAuthenticator
 from .connection import LeafConnection
 from .domains import default_mappings
@@ -145,6 +146,8 @@ class Leafs(LeafContext):
             account = connection.account
             if account is None or self.registry.get(account.name) is not account:
                 connection.close("Missing Account")
+            elif connection.remote is None and not connection.is_pinned(options.leafnodes.tls):
+                connection.close(TLS_FAILED)
             elif not connection.handshake.still_welcome():
                 connection.fail("Authorization Violation", EXPIRED)
             elif connection.remote in recompressed and not connection.follow_compression():

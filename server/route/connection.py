@@ -386,7 +386,7 @@ class RouteConnection(RoutePeer):
         except PeerError as peer_error:
             self.broke_protocol(peer_error.reason)
             return
-        refusal = self.context.refusal(given)
+        refusal = self.context.refusal(given, self.secure)
         if refusal is not None:
             self.fail(*refusal)
         elif not self._observer.agrees(given.cluster, dynamic=given.cluster_dynamic):

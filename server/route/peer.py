@@ -20,8 +20,9 @@ from .info import RouteDocuments
 
 if TYPE_CHECKING:
     from ..client.peer import ClientContext
-    from ..config.options import ClusterOptions, CompressionOptions, Options, PeerAuthorization
+    from ..config.options import ClusterOptions, CompressionOptions, Options, PeerAuthorization, TLSOptions
     from ..connection import ConnectionTransport
+    from ..connection.secure import TLSState
     from .connect_info import RouteConnect, RouteInfo
 
 _SLOWEST_PING = 30 * SECOND
@@ -89,14 +90,24 @@ class RouteContext(PeerContext):
         """See PeerContext."""
         return self.cluster.authorization
 
-    def refusal(self, given: RouteConnect) -> tuple[str, str] | None:
+    @property
+    def tls(self) -> TLSOptions | None:
+        """See PeerContext."""
+        return self.cluster.tls
+
+    @property
+    def known_urls(self) -> list[str]:
+        """See PeerContext."""
+        return self.cluster.routes
+
+    def refusal(self, given: RouteConnect, secure: TLSState | None) -> tuple[str, str] | None:
         """Return why a peer that sends this CONNECT may not join, as text and reason; None if it may."""
         if given.lang:
             return "attempted to connect to route port", "Incorrect Port"
         if given.gateway:
             text = f'Rejecting connection from gateway "{given.gateway}" on the Route port'
             return text, "Wrong Gateway"
-        if self.authorizes(given.user, given.password):
+        if self.authorizes(given.user, given.password, secure):
             return None
         return "Authorization Violation", REFUSED
 

@@ -49,7 +49,7 @@ def _shape(context: ReadContext, path: str, tls: TLSOptions, *, listens: bool) -
         context.error(at, "a listener's TLS needs cert_file and key_file")
     if tls.cert_store:
         context.error(where.get(f"{path}.cert_store"), "certificate stores exist on Windows only")
-    if tls.verify_known_urls and not path.startswith(("cluster", "gateway")):
+    if tls.verify_known_urls and path not in ("cluster.tls", "gateway.tls"):
         context.error(
             where.get(f"{path}.verify_known_urls"),
             "verify_cert_and_check_known_urls is for cluster and gateway only",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from pyjs.server.config.load import load_text
 from pyjs.server.config.options import Options, specs
@@ -95,12 +93,3 @@ def test_stapled_answers_that_clients_were_promised_are_refused(mode: str) -> No
     _, refusals = rows(f"ocsp {{ mode: {mode} }}")
     assert len(refusals) == 1
     assert refusals[0].startswith("1:1: ocsp: Python's ssl cannot send OCSP answers")
-
-
-@pytest.mark.parametrize("name", ["verify_and_map", "verify_cert_and_check_known_urls"])
-def test_names_in_certificates_of_routes_are_not_passed_over(name: str) -> None:
-    pems = Path(__file__).parent / "pem"
-    files = f'cert_file: "{pems}/server.pem", key_file: "{pems}/server-key.pem"'
-    _, refusals = rows(f"cluster {{ port: 6222, tls {{ {files}, {name}: true }} }}")
-    assert len(refusals) == 1
-    assert "names are not compared" in refusals[0]
