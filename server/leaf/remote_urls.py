@@ -6,11 +6,13 @@ They are those of the configuration, and those in the hub's INFO.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import islice
 from urllib.parse import unquote, urlsplit
 
 from ...protocol.lazy_dataclass import dataclass
 
 _PORT = 7422
+_MOST_DISCOVERED = 256  # which are tried before the configured ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ class RemoteUrls:
         if self._configured[0].websocket:
             scheme = "wss" if secure else "ws"
         found = []
-        for address in addresses:
+        for address in islice(addresses, _MOST_DISCOVERED):
             try:
                 target = RemoteUrl.parse(f"{scheme}://{address}")
             except ValueError:

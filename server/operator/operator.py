@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...keys import AccountClaims, Refusal
 from ..clock import SECOND
+from ..config.read.keys import is_public_key
 from ..logging import Logger, NullLogger
 from ..slices import Steps
 from .accounts import OperatorAccounts
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from .claims import ClaimsServices
 
 _AGAIN = 10 * SECOND  # ns between two lookups of an account that could not be found
+_MOST_NEEDED = 1000  # lookups in that time: peers may name any number of accounts
 
 
 class OperatorMode:
@@ -76,7 +78,7 @@ class OperatorMode:
         self._timer: Timer | None = None
         self._task: asyncio.Task[None] | None = None
         self._holding: asyncio.Task[None] | None = None
-        self._needed: dict[str, int] = {}
+        self._needed: dict[str, int] = {}  # when lookups began, the first one first
         self._looking_up: set[asyncio.Task[Account | Refusal]] = set()
 
     async def start(self) -> None:
@@ -153,14 +155,18 @@ class OperatorMode:
             await self.accounts.fetch(key)
 
     def need(self, key: str) -> None:
-        """Load an account that another server has. If it cannot be found, it is retried at most every 10 s.
+        """Load an account that another server has, if it can have that name. Retried every 10 s at most.
 
         A resolver that cannot list its tokens does not know of the account before.
         """
-        now = self._clock.now()
-        if self._needed.get(key, -_AGAIN) > now - _AGAIN or self.accounts.account(key) is not None:
+        needed, now = self._needed, self._clock.now()
+        while needed and needed[oldest := next(iter(needed))] <= now - _AGAIN:
+            del needed[oldest]
+        if key in needed or len(needed) >= _MOST_NEEDED or not is_public_key(key, "A"):
             return
-        self._needed = {old: when for old, when in self._needed.items() if when > now - _AGAIN} | {key: now}
+        if self.accounts.account(key) is not None:
+            return
+        needed[key] = now
         task = asyncio.get_running_loop().create_task(self.accounts.fetch(key))
         self._looking_up.add(task)
         task.add_done_callback(self._looking_up.discard)

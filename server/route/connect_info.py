@@ -8,6 +8,8 @@ from typing import Any
 from ...protocol.lazy_dataclass import dataclass
 from ..connection import connect_info
 
+_MOST_URLS = 256  # of one kind, of one server: each client is told of them
+
 
 @dataclass(slots=True)
 class RouteConnect:
@@ -89,7 +91,10 @@ class RouteInfo:
         Raises PeerError (which closes without a text) if it is no object or a field has the wrong type.
         """
         known, given = connect_info.read(raw, "INFO", _INFO)
-        return cls(**known, given=given)
+        info = cls(**known, given=given)
+        for urls in (info.connect_urls, info.ws_connect_urls, info.leafnode_urls):
+            del urls[_MOST_URLS:]
+        return info
 
 
 _CONNECT = connect_info.kinds(RouteConnect)

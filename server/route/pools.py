@@ -199,9 +199,12 @@ class RoutePools:
         The account's interest that came over the pool has ended: it is told again there.
         """
         peer = self.peers.get(connection.info.server_id) if connection.info is not None else None
-        if peer is None or not info.route_account:
-            return
         name = info.route_account
+        if peer is None or not name:
+            return
+        if self._context.registry.get(name) is None:
+            self._context.log.error(f"{connection} - Error looking up account {name!r}")
+            return
         peer.declined.discard(name)
         self._context.also_pinned.add(name)
         for each in peer:

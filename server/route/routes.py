@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 SHUTDOWN = "Server Shutdown"
 _NAME = 22  # characters of a generated cluster name
 _OWN = ("nonce", "route_pool_idx", "compression")  # fields of INFO that concern one connection
+_MOST_LEARNT = 256  # servers that peers announce, and that are dialled at the same time
 
 
 class RouteGateways(Protocol):
@@ -287,6 +288,8 @@ class Routes(RouteContext):
             return
         known = info.server_id == self.identity.id or self.pools.has(info.server_id)
         if known or not info.ip or info.route_account:
+            return
+        if sum(not remote.explicit for remote in self.remotes) >= _MOST_LEARNT:
             return
         try:
             target = RouteAddress.parse(info.ip)

@@ -175,6 +175,8 @@ def test_targets_are_tried_in_turn_and_learnt() -> None:
     assert targets.host == "a"
     targets.discovered([])
     assert len(targets) == 2
+    targets.discovered(f"h{number}:1" for number in range(10_000))
+    assert len(targets) == 258
 
 
 def test_learnt_targets_ask_for_tls_where_a_configured_one_does() -> None:

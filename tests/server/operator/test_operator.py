@@ -171,3 +171,32 @@ def test_all_accounts_are_kept_when_servers_act_together_for_them(tmp_path: Path
             assert accounts.account(later.id) is not None
 
     asyncio.run(run())
+
+
+def test_names_of_accounts_that_peers_send_are_not_looked_up_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env = OperatorEnv()
+
+    async def run() -> None:
+        async with Part(env, full(tmp_path) + env.preload()) as part:
+            asked: list[str] = []
+
+            async def fetch(key: str) -> None:
+                asked.append(key)
+
+            monkeypatch.setattr(part.operator.accounts, "fetch", fetch)
+            monkeypatch.setattr("pyjs.server.operator.operator._MOST_NEEDED", 10)
+            names = [env.account(f"A{number}").id for number in range(20)]
+            for _ in range(2):
+                for name in ["nobody", "A" + "B" * 55, *names]:
+                    part.operator.need(name)
+            await turns()
+            assert asked == names[:10]
+            part.clock.advance(10 * SECOND)
+            for name in reversed(names):
+                part.operator.need(name)
+            await turns()
+            assert asked == names[:10] + names[:9:-1]
+
+    asyncio.run(run())
