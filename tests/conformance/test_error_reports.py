@@ -10,16 +10,19 @@ from lib.eventually import eventually
 from lib.process import ServerProcess
 
 LEAF = 'leafnodes { reconnect: 1, remotes: [ { url: "nats-leaf://127.0.0.1:<gone>" } ] }'
+GATEWAY = """gateway { name: C, listen: 127.0.0.1:<gateway>
+  gateways: [ { name: D, url: "nats://127.0.0.1:<gone>" } ] }"""
 ROUTE = 'cluster { name: C, listen: 127.0.0.1:<cluster>, routes: [ "nats://127.0.0.1:<gone>" ] }'
 
 
 def attempts(server: ServerProcess, level: str) -> list[int]:
     """Return the attempts that the log has at a level. nats-server may dial several at once."""
-    found = re.findall(rf"\[{level}\] .*Error trying to connect .*\(attempt (\d+)\)", server.log())
+    text = r"Error (?:trying to connect|connecting) .*\(attempt (\d+)\)"
+    found = re.findall(rf"\[{level}\] .*{text}", server.log())
     return sorted({int(number) for number in found})
 
 
-@pytest.mark.parametrize("block", [LEAF, ROUTE], ids=["leaf", "route"])
+@pytest.mark.parametrize("block", [LEAF, ROUTE, GATEWAY], ids=["leaf", "route", "gateway"])
 @pytest.mark.parametrize(("every", "shown"), [(1, [1, 2, 3]), (2, [1, 2])])
 def test_every_so_many_attempts_are_errors(
     launch: Callable[[str], ServerProcess], block: str, every: int, shown: list[int]

@@ -52,14 +52,15 @@ class FakeHub:
         self.port = int(sock.getsockname()[1])
         self.links: list[LeafWire] = []
 
-    def accept(self) -> tuple[LeafWire, dict[str, Any]]:
-        """Take the remote's connection: (the link, the remote's CONNECT)."""
+    def accept(self, **more: Any) -> tuple[LeafWire, dict[str, Any]]:
+        """Take the remote's connection: (the link, the remote's CONNECT). more: what INFO says besides."""
         sock, _ = self.sock.accept()
         wire = LeafWire(sock)
         self.links.append(wire)
-        wire.send("INFO " + json.dumps(HUB_INFO) + " \r\n")
+        info = HUB_INFO | more
+        wire.send("INFO " + json.dumps(info) + " \r\n")
         connect = json.loads(wire.until("CONNECT ")[8:])
-        received = HUB_INFO | {"connect_info": True, "remote_account": "HUBACC"}
+        received = info | {"connect_info": True, "remote_account": "HUBACC"}
         wire.send("INFO " + json.dumps(received) + " \r\n")
         return wire, connect
 
@@ -123,6 +124,32 @@ def test_a_remote_stays_with_tls_once_its_hub_asked_for_it(remote: ServerProcess
         with sock:
             sock.sendall(f"INFO {json.dumps(info)} \r\n".encode())
             assert sock.recv(1) == b"\x16"  # a TLS record, not CONNECT
+
+
+@pytest.mark.parametrize("later", [False, True], ids=["at once", "later"])
+@pytest.mark.parametrize("ignores", [False, True], ids=["dials", "ignores"])
+def test_a_remote_learns_of_other_servers(
+    launch: Callable[[str], ServerProcess], hub: FakeHub, ignores: bool, later: bool
+) -> None:
+    """`ignore_discovered_servers`: it dials the configured address again, and no other."""
+    config = REMOTE.replace("@hub@", str(hub.port))
+    if ignores:
+        config = config.replace("account: A\n", "account: A, ignore_discovered_servers: true\n")
+    launch(config)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        urls = {"leafnode_urls": [f"127.0.0.1:{other.getsockname()[1]}"]}
+        wire, _ = hub.accept(**({} if later else urls))
+        wire.lines_until_pong()
+        if later:
+            wire.send("INFO " + json.dumps(HUB_INFO | urls) + " \r\n")
+            wire.lines_until_pong()
+        wire.close()
+        other.settimeout(10)
+        again, without = (hub.sock, other) if ignores else (other, hub.sock)
+        again.accept()[0].close()
+        without.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            without.accept()
 
 
 def test_a_remote_serves_its_domain(remote: ServerProcess, hub: FakeHub) -> None:
