@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from lib.eventually import eventually
 from lib.process import ServerProcess
+from lib.servers import reaches
 from lib.super_cluster import COMBINATIONS, SuperCluster
 from lib.wire import Msg, Wire
 
@@ -27,25 +28,8 @@ def clusters(request: pytest.FixtureRequest) -> Iterator[SuperCluster]:
 
 @pytest.fixture
 def wires(clusters: SuperCluster) -> Iterator[list[Wire]]:
-    """A client of each server, in the same account."""
-    found = [clusters.login(server) for server in clusters.servers]
-    yield found
-    for wire in found:
-        wire.close()
-
-
-def reaches(sender: Wire, listener: Wire, subject: str, sid: str) -> None:
-    """Return when interest in `subject` has come to the sender's server; the probes are read."""
-
-    def arrived() -> bool:
-        sender.pub(subject, "probe")
-        frames = sender.sync() if sender is listener else [*sender.sync(), *listener.sync()]
-        return any(isinstance(frame, Msg) and frame.sid == sid for frame in frames)
-
-    eventually(arrived)
-    sender.pub(subject, "end")
-    while listener.msg().body != b"end":
-        pass
+    with clusters.clients() as found:
+        yield found
 
 
 def bodies(wire: Wire, last: bytes) -> list[bytes]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from lib.core_cluster import COMBINATIONS, Mesh
 from lib.eventually import eventually
+from lib.servers import reaches
 from lib.wire import Msg, Wire
 
 
@@ -20,25 +21,8 @@ def mesh(request: pytest.FixtureRequest) -> Iterator[Mesh]:
 
 @pytest.fixture
 def wires(mesh: Mesh) -> Iterator[list[Wire]]:
-    """A client of each server, in the same account."""
-    found = [mesh.login(server) for server in mesh.servers]
-    yield found
-    for wire in found:
-        wire.close()
-
-
-def reaches(sender: Wire, listener: Wire, subject: str, sid: str) -> None:
-    """Return when interest in `subject` has come to the sender's server; the probes are read."""
-
-    def arrived() -> bool:
-        sender.pub(subject, "probe")
-        sender.sync()
-        return any(isinstance(frame, Msg) and frame.sid == sid for frame in listener.sync())
-
-    eventually(arrived)
-    sender.pub(subject, "end")
-    while listener.msg().body != b"end":
-        pass
+    with mesh.clients() as found:
+        yield found
 
 
 @pytest.mark.parametrize(("publisher", "subscriber"), [(0, 1), (1, 0)])

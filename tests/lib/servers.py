@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
 
 from .eventually import eventually
@@ -53,7 +55,27 @@ class Servers:
         """Return a client of one server."""
         return server.connect(user=user, **{"pass": user})
 
+    @contextmanager
+    def clients(self) -> Iterator[list[Wire]]:
+        """Yield a client of each server, in the same account."""
+        with ExitStack() as closing:
+            yield [closing.enter_context(self.login(server)) for server in self.servers]
+
     def close(self) -> None:
         """Stop all."""
         for server in self.servers:
             server.stop()
+
+
+def reaches(sender: Wire, listener: Wire, subject: str, sid: str) -> None:
+    """Return when interest in `subject` has come to the sender's server; the probes are read."""
+
+    def arrived() -> bool:
+        sender.pub(subject, "probe")
+        frames = sender.sync() if sender is listener else [*sender.sync(), *listener.sync()]
+        return any(isinstance(frame, Msg) and frame.sid == sid for frame in frames)
+
+    eventually(arrived)
+    sender.pub(subject, "end")
+    while listener.msg().body != b"end":
+        pass
