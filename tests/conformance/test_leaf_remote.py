@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from lib.eventually import eventually
 from lib.leaf_wire import LeafWire
 from lib.process import ServerProcess
 from lib.wire import Wire
@@ -150,6 +152,26 @@ def test_a_remote_learns_of_other_servers(
         without.setblocking(False)
         with pytest.raises(BlockingIOError):
             without.accept()
+
+
+def test_every_so_many_attempts_after_a_lost_connection_are_errors(
+    launch: Callable[[str], ServerProcess], hub: FakeHub
+) -> None:
+    more = "reconnect_error_reports: 2\ndebug: true\n"
+    server = launch(
+        more + REMOTE.replace("reconnect: 1", 'reconnect: "100ms"').replace("@hub@", str(hub.port))
+    )
+    wire, _ = hub.accept()
+    wire.lines_until_pong()
+    hub.sock.close()
+    wire.close()
+
+    def attempts(level: str) -> list[int]:
+        return [int(n) for n in re.findall(rf"\[{level}\] .*\(attempt (\d+)\)", server.log())]
+
+    eventually(lambda: len({*attempts("ERR"), *attempts("DBG")}) >= 4)
+    assert attempts("ERR")[:3] == [1, 2, 4]
+    assert attempts("DBG")[0] == 3
 
 
 def test_a_remote_serves_its_domain(remote: ServerProcess, hub: FakeHub) -> None:

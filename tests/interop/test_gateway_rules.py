@@ -69,6 +69,15 @@ def test_both_ends_show_certificates(pair: tuple[str, str]) -> None:
         hear_each_other(first, second)
 
 
+@pytest.mark.parametrize("pair", PAIRS, ids="-".join)
+def test_a_certificate_names_the_user_or_a_known_url(pair: tuple[str, str]) -> None:
+    """Both have the certificate of "localhost", and the second dials "localhost"; the first knows no URL."""
+    mapped = TLS.replace(" }", ", verify_and_map: true, verify_cert_and_check_known_urls: true }")
+    user = 'authorization { user: "localhost", password: "of no use" }'
+    with two(pair, f"{mapped}\n{user}", host="localhost") as (first, second):
+        hear_each_other(first, second)
+
+
 def test_an_entry_has_tls_of_its_own() -> None:
     """The block of the second server has none for its listener, so it is dialled without."""
     with two(("reference", "pyjs"), "", "") as (first, second):

@@ -8,6 +8,7 @@ import signal
 import time
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from lib.eventually import eventually
@@ -136,6 +137,41 @@ def test_who_is_refused_does_not_come_again_at_once(pair: tuple[str, str], why: 
             # Some three attempts per second, with the pool of the reference.
             assert wire.info["client_id"] < 20 + 20 * (time.monotonic() - began)
         assert varz(a)["remotes"] == varz(b)["remotes"] == 0
+
+
+PEMS = Path(__file__).parent.parent / "conformance" / "pem"
+MAPPED = f"""
+tls {{
+    cert_file: "{PEMS}/server.pem", key_file: "{PEMS}/server-key.pem", ca_file: "{PEMS}/ca.pem"
+    verify_and_map: true
+}}
+authorization {{ user: %s, password: "of no use" }}
+"""
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids="-".join)
+@pytest.mark.parametrize("user", ["localhost", "other"])
+def test_the_certificate_of_a_server_names_the_user(pair: tuple[str, str], user: str) -> None:
+    inside = MAPPED % user
+    first = START[pair[0]](CONFIG.format(name="a", cluster="c", routes="", inside=inside, outside=""))
+    try:
+        routes = f'"nats-route://127.0.0.1:{first.ports["route"]}"'
+        second = START[pair[1]](
+            CONFIG.format(name="b", cluster="c", routes=routes, inside=MAPPED % "localhost", outside="")
+        )
+        try:
+            if user == "localhost":
+                with Wire.connected(first.port) as one, Wire.connected(second.port) as other:
+                    for listener, sender, sid in ((one, other, "1"), (other, one, "2")):
+                        listener.sub("t", sid)
+                        hears(listener, sender, "t", sid)
+            else:
+                eventually(lambda: "Authorization Violation" in second.log())
+                assert varz(first)["remotes"] == varz(second)["remotes"] == 0
+        finally:
+            second.stop()
+    finally:
+        first.stop()
 
 
 def varz(server: ServerProcess) -> dict[str, int]:
