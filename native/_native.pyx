@@ -1537,18 +1537,23 @@ cdef uint32_t _crc_table[8][256]  # of a byte, and so many zeros after it
 cdef uint32_t _chain_table[8][256]  # the same with the words of the other chains, as zeros
 
 
-cdef void _fill_crc_tables() noexcept:
+cdef void _fill_table(uint32_t (*table)[256], uint32_t polynomial) noexcept:
     cdef uint32_t value
     cdef int row, place, bit
     for place in range(256):
         value = place
         for bit in range(8):
-            value = (value >> 1) ^ (0xEDB88320 if value & 1 else 0)
-        _crc_table[0][place] = value
+            value = (value >> 1) ^ (polynomial if value & 1 else 0)
+        table[0][place] = value
     for place in range(256):
         for row in range(1, 8):
-            value = _crc_table[row - 1][place]
-            _crc_table[row][place] = (value >> 8) ^ _crc_table[0][value & 0xFF]
+            value = table[row - 1][place]
+            table[row][place] = (value >> 8) ^ table[0][value & 0xFF]
+
+
+cdef void _fill_chain_table() noexcept:
+    cdef uint32_t value
+    cdef int row, place, bit
     for place in range(256):
         for row in range(8):
             value = _crc_table[row][place]
@@ -1557,7 +1562,8 @@ cdef void _fill_crc_tables() noexcept:
             _chain_table[row][place] = value
 
 
-_fill_crc_tables()
+_fill_table(_crc_table, 0xEDB88320)
+_fill_chain_table()
 
 
 cdef inline uint64_t _word(const uint8_t* at) noexcept nogil:
@@ -1893,21 +1899,7 @@ def take_frames(bytearray data not None, Py_ssize_t most, bint masked):
 cdef uint32_t _castagnoli_table[8][256]  # as _crc_table
 
 
-cdef void _fill_castagnoli_table() noexcept:
-    cdef uint32_t value
-    cdef int row, place, bit
-    for place in range(256):
-        value = place
-        for bit in range(8):
-            value = (value >> 1) ^ (0x82F63B78 if value & 1 else 0)
-        _castagnoli_table[0][place] = value
-    for place in range(256):
-        for row in range(1, 8):
-            value = _castagnoli_table[row - 1][place]
-            _castagnoli_table[row][place] = (value >> 8) ^ _castagnoli_table[0][value & 0xFF]
-
-
-_fill_castagnoli_table()
+_fill_table(_castagnoli_table, 0x82F63B78)
 
 
 cdef extern from *:
