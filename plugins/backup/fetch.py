@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from ...cli.blocking import connection_options
 from ...cli.connection import NatsConnection
@@ -33,6 +33,7 @@ NO_MESSAGE = 10037
 CHUNK = 128 * 1024
 OURS = CONSUMERS + consumer_read.NAME  # of a backup that was killed
 Info = dict[str, Any]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,16 @@ class StreamSnapshot:
 
     @classmethod
     async def ask(cls, connection: NatsConnection, stream: str, options: SnapshotOptions) -> StreamSnapshot:
-        """Ask for a stream. Raises RemoteError and UnavailableError."""
+        """Ask for a stream. Waits for a server and for a leader. Raises RemoteError and CutError."""
+        return await _patiently(connection, lambda: cls._ask_once(connection, stream, options))
+
+    @classmethod
+    async def _ask_once(
+        cls, connection: NatsConnection, stream: str, options: SnapshotOptions
+    ) -> StreamSnapshot:
+        """Ask for a stream, with a subject of its own: what a late answer sends is not mixed with another."""
+        from nats.errors import Error
+
         inbox = connection.nc.new_inbox()
         arrived = await connection.nc.subscribe(inbox)
         request = {
@@ -71,7 +81,12 @@ class StreamSnapshot:
             "chunk_size": options.chunk,
             **({"window_size": options.window} if options.window else {}),
         }
-        answer = await connection.js.request(f"STREAM.SNAPSHOT.{stream}", request)
+        try:
+            answer = await connection.js.request(f"STREAM.SNAPSHOT.{stream}", request)
+        except BaseException:
+            with suppress(Error):  # the connection may be lost
+                await arrived.unsubscribe()
+            raise
         return cls(connection, answer, arrived)
 
     async def chunks(self) -> AsyncIterator[bytes]:
@@ -244,7 +259,7 @@ async def live_info(connection: NatsConnection, stream: str, query: Info | None 
     return await _patiently(connection, lambda: connection.js.stream_info(stream, query))
 
 
-async def _patiently(connection: NatsConnection, ask: Callable[[], Awaitable[Info]]) -> Info:
+async def _patiently(connection: NatsConnection, ask: Callable[[], Awaitable[T]]) -> T:
     """Return an answer; asks again while there is no server or no leader. Raises RemoteError and CutError."""
     from nats.errors import Error
 

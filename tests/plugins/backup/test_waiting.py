@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import count
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -11,7 +12,7 @@ from pyjs.cli.connection import NatsConnection
 from pyjs.cli.errors import CliError, RemoteError, UnavailableError
 from pyjs.plugins.backup import fetch
 
-INFO = {"config": {}, "state": {"num_deleted": 0, "deleted": [2, 3]}}
+INFO: dict[str, Any] = {"config": {}, "state": {"num_deleted": 0, "deleted": [2, 3]}}
 NO_LEADER = RemoteError(503, 10008, "JetStream system temporarily unavailable")
 GONE = RemoteError(404, 10059, "stream not found")
 
@@ -25,8 +26,27 @@ def connection(*outcomes: CliError) -> NatsConnection:
             raise left.pop(0)
         return INFO
 
-    js = SimpleNamespace(stream_info=stream_info)
-    return cast(NatsConnection, SimpleNamespace(js=js, nc=SimpleNamespace(is_closed=False)))
+    async def request(name: str, query: dict[str, Any]) -> dict[str, Any]:
+        assert name == "STREAM.SNAPSHOT.ORDERS" and query["deliver_subject"] == subscribed[-1]
+        return await stream_info(name)
+
+    async def subscribe(inbox: str) -> Any:
+        async def unsubscribe() -> None:
+            subscribed.remove(inbox)
+
+        subscribed.append(inbox)
+        return SimpleNamespace(unsubscribe=unsubscribe)
+
+    inboxes, subscribed = count(), []
+    js = SimpleNamespace(stream_info=stream_info, request=request)
+    nc = SimpleNamespace(
+        is_closed=False,
+        stats={"reconnects": 0},
+        new_inbox=lambda: f"_INBOX.{next(inboxes)}",
+        subscribe=subscribe,
+        subscribed=subscribed,
+    )
+    return cast(NatsConnection, SimpleNamespace(js=js, nc=nc))
 
 
 @pytest.fixture(autouse=True)
@@ -37,6 +57,13 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_asks_again_without_a_leader() -> None:
     asked = connection(UnavailableError("nats: timeout"), NO_LEADER, UnavailableError("no responders"))
     assert asyncio.run(fetch.gaps(asked, "ORDERS")) == [(2, 3)]
+
+
+def test_a_whole_stream_is_asked_for_again_each_time_with_another_inbox() -> None:
+    asked = connection(NO_LEADER, UnavailableError("nats: timeout"), NO_LEADER)
+    snapshot = asyncio.run(fetch.StreamSnapshot.ask(asked, "ORDERS", fetch.SnapshotOptions()))
+    assert snapshot.state == INFO["state"]
+    assert asked.nc.subscribed == ["_INBOX.3"]  # type: ignore[attr-defined]
 
 
 def test_a_stream_that_is_gone_is_told_at_once() -> None:
