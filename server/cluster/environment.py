@@ -36,6 +36,7 @@ class GroupEnvironment:
     ticker: calls the groups at each tick.
     timing: the ticks between heartbeats, and before an election.
     compact_entries: entries applied after which a member takes a snapshot.
+    handing_over: is called before a member hands the lead of its group over.
     read_executor: runs work whose cost grows with what is stored, so that it delays nothing else; None:
         `executor`.
     """
@@ -54,6 +55,7 @@ class GroupEnvironment:
     random_bytes: Callable[[int], bytes]
     timing: RaftConfig = TIMING
     compact_entries: int = COMPACT_ENTRIES
+    handing_over: Callable[[], None] = lambda: None
     read_executor: TaskExecutor | None = None
 
     def incarnations(self, group: str) -> Incarnations:

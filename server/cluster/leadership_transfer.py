@@ -23,14 +23,27 @@ class LeadershipTransfer:
     """Moves the leadership of one group away from this server's member, or towards it."""
 
     def __init__(
-        self, group: str, member: str, random: Random, peers: PeerStatus, pump: Callable[[], None]
+        self,
+        group: str,
+        member: str,
+        random: Random,
+        peers: PeerStatus,
+        pump: Callable[[], None],
+        handing_over: Callable[[], None],
     ) -> None:
-        """group: its name. member: this member's id. pump: sends what the member has ready, soon."""
+        """See the class.
+
+        group: its name.
+        member: this member's id.
+        pump: sends what the member has ready, soon.
+        handing_over: is called before the leadership is handed over.
+        """
         self._group = group
         self._member = member
         self._random = random
         self._peers = peers
         self._pump = pump
+        self._handing_over = handing_over
 
     def resign(self) -> None:
         """Hand over the leadership, if this member leads and another one can take over."""
@@ -41,6 +54,7 @@ class LeadershipTransfer:
         others = [m for m in sorted(node.members.voters & self._peers.alive()) if m in matches]
         if others:
             most = min(max(matches[member] for member in others), node.log.commit)
+            self._handing_over()
             # A random choice among equals: the chosen one may have to hand it over as well.
             node.transfer(self._random.choice([m for m in others if matches[m] >= most]))
             self._pump()
@@ -50,6 +64,7 @@ class LeadershipTransfer:
         node = self._peers.node
         if node is None:
             raise NotLeaderError("")
+        self._handing_over()
         node.transfer(to)
         self._pump()
 

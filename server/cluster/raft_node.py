@@ -86,7 +86,9 @@ class RaftNode:
         self._now = environment.ticker.count  # ticks
         self.proposals = Proposals(_DOUBT_TICKS)
         self.peers = PeerStatus(self._now)
-        self.leadership = LeadershipTransfer(name, member, random, self.peers, self._soon)
+        self.leadership = LeadershipTransfer(
+            name, member, random, self.peers, self._soon, environment.handing_over
+        )
         self.rescue = QuorumRescue(name, environment.log, self.peers, self.leadership)
         self._applier = Applier(application, self._executor, self.proposals)
         self._next_snapshot = 0  # the tick from which a snapshot may be requested

@@ -18,6 +18,7 @@ from pyjs.server.cluster.ticker import Ticker
 from pyjs.server.jetstream.api.cluster.router import ClusterApiRouter
 from pyjs.server.jetstream.api.table import AccountApi
 from pyjs.server.jetstream.cluster.context import ClusterContext
+from pyjs.server.jetstream.cluster.served_requests import ServedRequests
 from pyjs.server.jetstream.meta.command import Command, PutConsumer
 from pyjs.server.jetstream.meta.effect import Effect
 from pyjs.server.jetstream.meta.responder import LeaderStatus, MetaRole, ResponderState, StreamRole
@@ -64,8 +65,18 @@ class FakeCluster:
         self.ticker.add(lambda: None)
         replies: Any = SimpleNamespace(send=self._send)
         fake: Any = self
+        self.served = ServedRequests(fixture.account, fixture.clock)
+        self.served.start()
         self.context = ClusterContext(
-            fake, fake, fake, replies, fixture.clock, fixture.runner, self.ticker, self.meta_fixture.random
+            fake,
+            fake,
+            fake,
+            replies,
+            self.served,
+            fixture.clock,
+            fixture.runner,
+            self.ticker,
+            self.meta_fixture.random,
         )
         self._fixture = fixture
         self.decided: Callable[[Effect], None] = lambda effect: None
@@ -105,7 +116,7 @@ class FakeCluster:
 
     def responder_state(self, account: str, stream: str = "", consumer: str = "") -> ResponderState:
         there = not consumer or self.state.consumer(account, stream, consumer) is not None
-        return ResponderState(self.meta, self.where, there)
+        return ResponderState(self.meta, self.where, there, system=account == self.system.name)
 
     def propose(self, command: Command, done: Callable[[list[Effect] | ApiError], None]) -> None:
         self.proposed.append(command)

@@ -80,7 +80,7 @@ class SystemApi:
     """Serves the system account's requests.
 
     table: how to serve them, by the subject after `$JS.API.`.
-    admits: returns whether this server serves the requests of a rule now.
+    admit: calls its last argument when this server is to serve the request, if it is.
     """
 
     def __init__(
@@ -88,12 +88,12 @@ class SystemApi:
         account: Account,
         host: JetStreamHost,
         table: Mapping[str, SystemEndpoint],
-        admits: Callable[[ResponderRule], bool] = lambda _: True,
+        admit: Callable[[ResponderRule, Message, Callable[[], None]], None] = lambda *given: given[2](),
     ) -> None:
         self._account = account
         self._host = host
         self._table = table
-        self._admits = admits
+        self._admit = admit
         self._subscriptions: list[Subscription] = []
 
     def start(self) -> None:
@@ -109,8 +109,6 @@ class SystemApi:
 
     def _serve(self, endpoint: SystemEndpoint) -> Callable[[Message], None]:
         def serve(message: Message) -> None:
-            if not self._admits(endpoint.rule):
-                return
             asked = SystemRequest(message, endpoint, self._answer)
             try:
                 check_level(message)
@@ -118,7 +116,7 @@ class SystemApi:
             except ApiError as error:
                 asked.fail(error)
 
-        return serve
+        return lambda message: self._admit(endpoint.rule, message, lambda: serve(message))
 
     def _answer(self, asked: SystemRequest, answer: Json) -> None:
         message, body = asked.message, json.dumps(answer, separators=(",", ":"))

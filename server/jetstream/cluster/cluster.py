@@ -37,6 +37,7 @@ from .node_tracker import NodeTracker
 from .proposer import Proposer
 from .reconciler import Reconciler, key_of
 from .reply_router import ReplyRouter
+from .served_requests import ServedRequests
 from .view import ClusterView
 
 if TYPE_CHECKING:
@@ -107,8 +108,9 @@ class JetStreamCluster:
         self.migrates: Callable[[str], bool] = lambda account: False
         self._halting = False  # what an earlier incarnation served is being stopped
         self._observes: Callable[[], bool] = lambda: False
+        self._served = ServedRequests(system, host.clock)
         self._environment = environment = _make_environment(
-            host, system, options().jetstream.store_dir, read_executor
+            host, system, options().jetstream.store_dir, read_executor, self._served.tell
         )
         self._ticker = environment.ticker
         local_streams: dict[tuple[str, str], LocalStream] = {}
@@ -139,6 +141,7 @@ class JetStreamCluster:
             self._proposer,
             self._queries,
             self._replies,
+            self._served,
             host.clock,
             host.executor,
             self._ticker,
@@ -183,6 +186,7 @@ class JetStreamCluster:
         self._environment.transport.start()
         self._queries.start()
         self._replies.start()
+        self._served.start()
         self._proposer.start()
         self._meta_group.start(self.expected, self._node_tracker.wanted, self._observes)
         self._node_tracker.start()
@@ -203,6 +207,7 @@ class JetStreamCluster:
         self._ticker.remove(self._serve)
         self._queries.stop()
         self._replies.stop()
+        self._served.stop()
         self._environment.transport.stop()
         self._proposer.stop()
 
@@ -323,7 +328,11 @@ class JetStreamCluster:
 
 
 def _make_environment(
-    host: JetStreamHost, system: Account, store_dir: str, read_executor: TaskExecutor
+    host: JetStreamHost,
+    system: Account,
+    store_dir: str,
+    read_executor: TaskExecutor,
+    handing_over: Callable[[], None],
 ) -> GroupEnvironment:
     """Return the environment of this server's Raft groups."""
     node, ticker = name_hash(host.server_name), Ticker(host.clock)
@@ -343,6 +352,7 @@ def _make_environment(
         log=host.log,
         random_bytes=os.urandom,
         read_executor=read_executor,
+        handing_over=handing_over,
     )
 
 

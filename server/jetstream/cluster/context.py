@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .leader_queries import LeaderQueries
     from .proposer import Proposer
     from .reply_router import ReplyRouter
+    from .served_requests import ServedRequests
     from .view import ClusterView
 
 
@@ -26,6 +27,7 @@ class ClusterContext:
     proposer: has the meta group decide.
     queries: asks the leaders of streams.
     replies: sends a reply through another server.
+    served: tells the next leader what was served.
     clock: the server's.
     executor: calls back in the next turn of the loop.
     ticker: counts the ticks by which Raft groups measure their leaders' silence.
@@ -36,6 +38,7 @@ class ClusterContext:
     proposer: Proposer
     queries: LeaderQueries
     replies: ReplyRouter
+    served: ServedRequests
     clock: Clock
     executor: TaskExecutor
     ticker: Ticker

@@ -107,8 +107,18 @@ class ClusterView:
     @property
     def gathering(self) -> bool:
         """Whether this server began to lead a moment ago and has not got the reports of all members yet."""
+        return self._meta_group.new_leader and self._misses_reports
+
+    @property
+    def settling(self) -> bool:
+        """Whether a member does not vote yet, or has not reported."""
         group = self.group
-        if group is None or not self._meta_group.new_leader:
+        return group is not None and (bool(group.members.learners) or self._misses_reports)
+
+    @property
+    def _misses_reports(self) -> bool:
+        group = self.group
+        if group is None:
             return False
         known, node_statuses = self.state.servers, self.node_statuses
         return any(member not in known or member not in node_statuses for member in group.members.all)

@@ -15,8 +15,11 @@ from ...consumers.info import shown
 from ...meta.usage import account_info
 from .. import stream as stream_api
 from ..request import Request, Response
+from .propose import requester
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ...cluster.local_stream import LocalStream
     from ...cluster.view import ClusterView
     from ...consumers.core import Consumer
@@ -61,19 +64,27 @@ class InfoApi:
         account, name = request.account, request.tokens[2]
         answer = yield from stream_api.describing(request, stream)
         answer["cluster"] = local.info().to_json()["cluster"]
-        alternates = self._alternates(account.name, name, account.host.domain)
+        clusters = requester(self._view, request).clusters
+        alternates = self._alternates(account.name, name, account.host.domain, clusters)
         if alternates:
             answer["alternates"] = alternates
         return answer
 
-    def _alternates(self, account: str, name: str, domain: str) -> list[Json]:
-        """Return the stream and its mirrors, if it has any. None counts as nearer than the others."""
+    def _alternates(self, account: str, name: str, domain: str, clusters: Sequence[str]) -> list[Json]:
+        """Return the stream and its mirrors, if it has any: those in the first of `clusters` first."""
         found = [
-            {"name": one.name, **({"domain": domain} if domain else {}), "cluster": one.cluster}
+            one
             for one in self._view.state.of_account(account)
             if one.name == name or (one.config.get("mirror") or {}).get("name") == name
         ]
-        return found if len(found) > 1 else []
+        if len(found) == 1:
+            return []
+        ranks = {cluster: rank for rank, cluster in enumerate(clusters)}
+        found.sort(key=lambda one: ranks.get(one.cluster, len(ranks)))
+        return [
+            {"name": one.name, **({"domain": domain} if domain else {}), "cluster": one.cluster}
+            for one in found
+        ]
 
     # --- consumers
 

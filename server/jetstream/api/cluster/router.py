@@ -7,8 +7,8 @@ Promises:
   that is gone is noticed only after a while. The next leader therefore serves what came in between, as soon
   as there is one; without one it is refused.
 - A request that the former leader may have served is not served twice, unless that does no harm
-  (`ApiEndpoint.repeatable`); it is refused if the meta group has decided something about the same stream or
-  consumer since.
+  (`ApiEndpoint.repeatable`) and the former leader died before it could tell (`ServedRequests`); it is refused
+  if the meta group has decided something about the same stream or consumer since.
 
 The meta leader may not receive the first requests of an account: servers look an account up when they learn
 that another one has it, which takes as long as their resolver does. Such a request waits on the server
@@ -27,8 +27,8 @@ from .....protocol.lazy_dataclass import dataclass
 from .....protocol.wire.encode import tail
 from ....accounts.subscription import ConnectionKind, RoutedMessage
 from ....clock import SECOND
-from ....cluster.ticker import TICK
 from ...cluster.proposer import FORWARD_SUBJECT
+from ...cluster.served_requests import digest
 from ...meta.effect import (
     ConsumerCreated,
     ConsumerDeleted,
@@ -40,7 +40,6 @@ from ...meta.effect import (
 )
 from ...meta.responder import (
     DELAY,
-    LEADERLESS_AFTER,
     ResponderAction,
     action_for,
     error_of,
@@ -48,19 +47,15 @@ from ...meta.responder import (
 from ...meta.responder_rule import ResponderRule
 from ..request import Handler, Request
 from .table import handlers
+from .waiting import LONGEST_WAIT, MOST_WAITING, PAUSE, pause_for_leader, pause_for_meta_leader
 
 if TYPE_CHECKING:
     from ....accounts.account import Account
     from ....accounts.subscription import MessageEndpoint
-    from ....cluster.raft_node import RaftNode
     from ...cluster.context import ClusterContext
     from ...cluster.view import ClusterView
 
-OPENING, PAUSE = 3 * SECOND, SECOND // 20  # ns that a stream may take to open, and between two looks
-LONGEST_WAIT = (
-    LEADERLESS_AFTER + SECOND
-)  # ns that a request waits at most; then there is a leader, or it is refused
-MOST_WAITING = 1000  # requests; any more are left to the leader that is known
+OPENING = 3 * SECOND  # ns that a stream may take to open
 FORWARD_TIMEOUT = 5 * SECOND  # ns that a request waits until the leader can receive it
 RequestTarget = tuple[str, str, str]  # account, stream, consumer ("" for those that a request does not name)
 
@@ -72,6 +67,7 @@ class _Waiting:
     since: when it came, ns.
     tick: when it came, in ticks.
     decided: whether the meta group has decided something about the same stream or consumer since.
+    served: whether another server has served it.
     """
 
     pattern: str
@@ -81,6 +77,7 @@ class _Waiting:
     since: int
     tick: int
     decided: bool = False
+    served: bool = False
 
 
 class ClusterApiRouter:
@@ -93,6 +90,8 @@ class ClusterApiRouter:
         self.handlers: Mapping[str, Handler] = handlers(cluster)
         self._view = cluster.view
         self._ticker = cluster.ticker
+        self._served = cluster.served
+        cluster.served.listeners.append(self._reported)
         self._waiting: dict[RequestTarget, list[_Waiting]] = {}
         self._count = 0
 
@@ -119,8 +118,18 @@ class ClusterApiRouter:
         for waiting in self._waiting.get(target, ()):
             waiting.decided = True
 
+    def _reported(self, served: frozenset[bytes]) -> None:
+        """Note what another server has served."""
+        for same in self._waiting.values():
+            for waiting in same:
+                request = waiting.request
+                waiting.served = waiting.served or digest(request.account.name, request.message) in served
+
     def _check(self, waiting: _Waiting) -> None:
         """Serve, refuse, delay or ignore a request, by what is known now."""
+        if waiting.served:
+            self._forget(waiting)
+            return
         pattern, request = waiting.pattern, waiting.request
         rule, stream, consumer = self._rule(pattern, request)
         account, clock = request.account.name, request.context.clock
@@ -134,6 +143,8 @@ class ClusterApiRouter:
             if waiting.decided:
                 _refuse(request, ResponderAction.UNAVAILABLE)
             else:
+                if rule is ResponderRule.META or request.endpoint.repeatable:  # others may hold it
+                    self._served.note(account, request.message)
                 waiting.serve()
         elif act.later:
             clock.call_later(DELAY, lambda: self._refuse_again(pattern, request, act))
@@ -188,8 +199,7 @@ class ClusterApiRouter:
         if rule is ResponderRule.META:
             if act is not ResponderAction.SILENT:
                 return 0
-            none = view.leader_status.leader in ("", view.me)
-            return PAUSE if none else self._wait_for_leader(waiting, view.group)
+            return pause_for_meta_leader(view, self._ticker, waiting.tick)
         assigned = view.state.stream(account.name, stream)
         if assigned is None or view.me not in assigned.members:
             return 0
@@ -202,12 +212,8 @@ class ClusterApiRouter:
         leader_status = None if local is None else local.leader_status()
         if local is None or leader_status is None or not leader_status.leader:
             return PAUSE
-        return self._wait_for_leader(waiting, None if local.membership is None else local.membership.group)
-
-    def _wait_for_leader(self, waiting: _Waiting, group: RaftNode | None) -> int:
-        """Return the ns to wait for a message of a group's leader, 0 if one came after the request."""
-        ticks = self._ticker.count - waiting.tick
-        return 0 if group is None or group.peers.silence().get(group.leader, ticks) + 2 <= ticks else TICK
+        group = None if local.membership is None else local.membership.group
+        return pause_for_leader(group, self._ticker, waiting.tick)
 
     def _is_streams_own(self, pattern: str, request: Request, stream: str) -> bool:
         """Return whether the stream's leader alone handles a request, for a mirror's or source's consumer.

@@ -11,18 +11,21 @@ from typing import TYPE_CHECKING
 from .....protocol.api.messages import LeaderStepDownRequest, MetaRemoveRequest, MetaRescueRequest
 from .....protocol.errors import ApiError, api_error
 from ...cluster import advisories
+from ...cluster.meta_group import GATHERED
 from ...meta.command import PurgeAccount
 from ...meta.effect import CommandRejected, Effect
 from ...meta.moves import MovePlanner
-from ...meta.responder import ResponderAction, action_for
 from ...meta.responder_rule import ResponderRule
 from ..system import PURGE, SystemApi, SystemEndpoint, SystemRequest, purged_account
 from .move_api import CANCEL, MOVE, MoveApi, SystemMoveApi
+from .propose import GATHERING, NO_PEERS
 from .stream_api import StreamApi
+from .system_router import SystemApiRouter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from .....protocol.api.cluster import Placement
     from ...account.account import JetStreamAccount
     from ...cluster.context import ClusterContext
     from ...host import JetStreamHost
@@ -38,6 +41,7 @@ class ClusterApi:
         self, cluster: ClusterContext, host: JetStreamHost, accounts: Mapping[str, JetStreamAccount]
     ) -> None:
         self._view = cluster.view
+        self._clock = cluster.clock
         self._proposer = cluster.proposer
         self._host = host
         self._strict = host.strict
@@ -51,30 +55,39 @@ class ClusterApi:
             MOVE: SystemEndpoint("stream_update", moves.move),
             CANCEL: SystemEndpoint("stream_cancel_move", moves.cancel),
         }
-        api = SystemApi(cluster.view.system, host, table, self._admits)
+        api = SystemApi(cluster.view.system, host, table, SystemApiRouter(cluster).admit)
         self.start, self.stop = api.start, api.stop
-
-    def _admits(self, rule: ResponderRule) -> bool:
-        state = self._view.responder_state(self._view.system.name)
-        return action_for(rule, state) is ResponderAction.ANSWER
 
     # --- handlers
 
     def _step_down(self, asked: SystemRequest) -> None:
         placement = asked.read(LeaderStepDownRequest, strict=self._strict).placement
-        if placement is not None:
-            preferred = self._proposer.successor(placement.preferred, placement.cluster, placement.tags)
-        else:
-            try:
-                preferred = self._proposer.successor()
-            except ApiError:  # no other server is online: then any that comes
-                preferred = ""
+        self._hand_over(asked, placement, self._clock.now() + GATHERED)
 
+    def _hand_over(self, asked: SystemRequest, placement: Placement | None, until: int) -> None:
+        """Hand the lead over. A server that has just joined is waited for until then (ns)."""
+        try:
+            preferred = self._successor(placement)
+        except ApiError as refusal:
+            wait = refusal.err_code == NO_PEERS and self._view.settling and self._clock.now() < until
+            if wait:
+                self._clock.call_later(GATHERING, lambda: self._hand_over(asked, placement, until))
+            else:
+                asked.fail(refusal)
+            return
         error = self._proposer.step_down(preferred)
         if error is None:
             asked.respond(success=True)
         else:
             asked.fail(error)
+
+    def _successor(self, placement: Placement | None) -> str:
+        if placement is not None:
+            return self._proposer.successor(placement.preferred, placement.cluster, placement.tags)
+        try:
+            return self._proposer.successor()
+        except ApiError:  # no other server is online: then any that comes
+            return ""
 
     def _remove_server(self, asked: SystemRequest) -> None:
         if asked.body in {b"", b"{}"}:

@@ -14,10 +14,12 @@ from lib.meta_fixture import server
 from lib.streams import Spy
 from pyjs.protocol.api.cluster import ClusterInfo
 from pyjs.protocol.api.stream import StreamInfo
+from pyjs.server.accounts.subscription import Message
 from pyjs.server.clock import SECOND
 from pyjs.server.jetstream.api.cluster.propose import GATHERING
 from pyjs.server.jetstream.api.cluster.router import LONGEST_WAIT, MOST_WAITING, PAUSE
 from pyjs.server.jetstream.api.table import TABLE, needs_cluster
+from pyjs.server.jetstream.cluster.served_requests import SUBJECT
 from pyjs.server.jetstream.meta.command import UpdateStream
 from pyjs.server.jetstream.meta.effect import StreamCreated, StreamDeleted
 from pyjs.server.jetstream.meta.responder import (
@@ -109,6 +111,34 @@ def test_what_is_repeated_between_two_leaders_is_answered_each_time(fixture: Api
     fixture.cluster.meta, fixture.cluster.leader = MetaRole.LEADER, fixture.cluster.me
     fixture.clock.advance(SECOND)
     assert [codes(each) for each in (*made, *gone)] == [[0], [0], [0], [10059]]
+
+
+def test_what_a_leader_that_hands_over_has_served_is_served_by_no_other(fixture: ApiFixture) -> None:
+    cluster, reported = fixture.cluster, Spy(fixture.account, SUBJECT)
+    old = fixture.ask("STREAM.NAMES")
+    fixture.clock.advance(3 * SECOND)
+    now = fixture.ask("STREAM.NAMES")
+    assert codes(old) == codes(now) == [0]
+    cluster.served.tell()
+    assert [len(body) for body in reported.bodies] == [8]  # what nobody holds any more is not reported
+    cluster.served.tell()
+    assert len(reported.bodies) == 1
+
+    def asked(reply: str) -> Spy:
+        spy = Spy(fixture.account, reply)
+        fixture.account.publish("$JS.API.STREAM.NAMES", b"", reply=reply, own=True)
+        return spy
+
+    cluster.meta = MetaRole.FOLLOWER
+    waiting, other = asked("reply.1"), asked("reply.2")
+    cluster.served.note(
+        ACCOUNT, Message("$JS.API.STREAM.NAMES", "_GR_.aaaaaa.bbbbbb.reply.1", b"", b"", None)
+    )
+    cluster.served.tell()
+    cluster.meta, cluster.leader = MetaRole.LEADER, cluster.me
+    fixture.clock.advance(SECOND)
+    assert (waiting.bodies, codes(other)) == ([], [0])
+    assert codes(asked("reply.1")) == [0]  # the same once more, later
 
 
 def test_requests_are_held_while_the_leader_is_believed_in_and_silent(fixture: ApiFixture) -> None:
