@@ -33,12 +33,13 @@ from .account.stream_closer import StreamCloser
 from .api import system as system_api
 from .api.disabled import Refusals
 from .api.table import AccountApi
+from .catchup_budget import CatchupBudget
 from .directory import make_store_directory
 from .domain import map_domain, unmap_domain
 from .encryption import Encrypting, refuse_encrypted, unlocked
 from .host import BatchCapacity, JetStreamHost
 from .lazydisk import LazyDisk, PeriodicSync
-from .overload import RequestQueues
+from .overload import RequestQueues, StreamQueue
 from .quota import Quota, disk_share, memory_share
 
 if TYPE_CHECKING:
@@ -132,11 +133,12 @@ class JetStream:
         self._executor = WorkerThreads(WORKERS, "jetstream")
         self._read_threads = WorkerThreads(WORKERS, "recovery")
         self._recovery = Recovery(LoopTaskExecutor(loop, self._read_threads))
-        lazy, interval = LazyDisk(), options.sync_interval or ASYNC_SYNC_INTERVAL
-        self._sync = PeriodicSync(lazy, interval, self._clock, self._executor, self._log)
+        syncing_later, interval = LazyDisk(), options.sync_interval or ASYNC_SYNC_INTERVAL
+        self._sync = PeriodicSync(syncing_later, interval, self._clock, self._executor, self._log)
         above = await self._unlocked()
-        disk = above(lazy if options.sync_interval else Disk())
-        self._storage = Storage(options.store_dir, fs=disk, lazy=above(lazy))
+        lazy = above(syncing_later)
+        disk = lazy if options.sync_interval else above(Disk())
+        self._storage = Storage(options.store_dir, fs=disk, lazy=lazy)
         self.host = self._make_host(LoopTaskExecutor(loop, self._executor), disk)
         self.running = True
         if clustered:
@@ -192,6 +194,8 @@ class JetStream:
             system=self.registry.system,
             features=frozenset(flag for flag, on in self.options.feature_flags.items() if on),
             queues=RequestQueues(options.request_queue_limit, options.info_queue_limit or 0),
+            stream_queue=StreamQueue.of(options.max_buffered_size, options.max_buffered_msgs),
+            catchup=CatchupBudget(options.max_outstanding_catchup),
         )
 
     async def recovered(self) -> None:

@@ -18,7 +18,8 @@ from ...store.fs import Disk, FileSystem
 from ..clock import SECOND, Clock
 from ..logging import Logger, NullLogger
 from ..slices import TurnScheduler
-from .overload import RequestQueues
+from .catchup_budget import CatchupBudget
+from .overload import RequestQueues, StreamQueue
 
 if TYPE_CHECKING:
     from ..accounts.account import Account
@@ -123,6 +124,8 @@ class JetStreamHost:
     batches: the open batches of all streams.
     system: the system account, None if there is none.
     queues: how many requests may wait for their turn.
+    stream_queue: how many publishes of a replicated stream may be under way.
+    catchup: how much may be under way to replicas that catch up.
     features: the feature flags that are on.
     turns: where long work is done in slices, so that all of it together leaves time for the rest.
     deliveries: the same for consumers that have more to deliver.
@@ -146,6 +149,8 @@ class JetStreamHost:
     batches: BatchCapacity = field(default_factory=BatchCapacity)
     system: Account | None = None
     queues: RequestQueues = field(default_factory=RequestQueues)
+    stream_queue: StreamQueue = StreamQueue()
+    catchup: CatchupBudget = field(default_factory=CatchupBudget)
     features: frozenset[str] = frozenset()
     turns: TurnScheduler = field(init=False)
     deliveries: TurnScheduler = field(init=False)

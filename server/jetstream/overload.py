@@ -1,10 +1,12 @@
-"""RequestQueues: how many long requests of the JetStream API may wait, and how many were refused.
+"""Limits of what may wait: publishes of one replicated stream, and long requests of the JetStream API.
 
-Promises: those that were refused are reported once a second at most: in a flood there must not be an
+Promises of `RequestQueues`: those that were refused are reported once a second at most: in a flood there must not be an
 advisory for each of them.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from ..clock import SECOND
 
@@ -13,6 +15,25 @@ DEFAULT_LIMIT = 10_000
 QUESTIONS = frozenset(
     f"{what}_{kind}" for what in ("stream", "consumer") for kind in ("names", "list", "info")
 ) | {"account_info"}
+
+
+class StreamQueue(NamedTuple):
+    """How many publishes of one replicated stream may be under way, before further ones are refused.
+
+    Their bytes count as they are in the log, and each of the two is a limit of its own.
+    """
+
+    most_bytes: int = 128 << 20
+    most_msgs: int = 100_000
+
+    @classmethod
+    def of(cls, most_bytes: int, most_msgs: int) -> StreamQueue:
+        """Return one with the limits of a configuration; what is not positive has its default."""
+        default = cls()
+        return cls(
+            most_bytes if most_bytes > 0 else default.most_bytes,
+            most_msgs if most_msgs > 0 else default.most_msgs,
+        )
 
 
 class RequestQueues:

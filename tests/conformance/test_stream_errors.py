@@ -359,6 +359,8 @@ FORMS: list[tuple[str, Any, int]] = [
     ("STREAM.LEADER.STEPDOWN.ORIGIN", b"", 10010),
     ("STREAM.PEER.REMOVE.ORIGIN", {"peer": "x"}, 10010),
     ("STREAM.PEER.EVACUATE.ORIGIN", {"peer": "x"}, 10010),
+    ("CONSUMER.PEER.REMOVE.ORIGIN.C", {"peer": "x"}, 10010),
+    ("CONSUMER.PEER.EVACUATE.ORIGIN.C", {"peer": "x"}, 10010),
     ("STREAM.CANCEL_MOVE.ORIGIN", {}, 10010),
     ("STREAM.CANCEL_MOVE.NOPE", {}, 10010),
     ("STREAM.SNAPSHOT.NOPE", {"deliver_subject": "x"}, 10059),

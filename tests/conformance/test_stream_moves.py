@@ -77,7 +77,7 @@ def kind(js: JetStream, subject: str, body: Any = b"") -> tuple[str, int]:
 
 
 def test_refusals(js: JetStream, system: JetStream) -> None:
-    filled(js)
+    peers = filled(js)
     for subject, body, expected in (
         ("STREAM.PEER.EVACUATE.S", b"", 10003),
         ("STREAM.PEER.EVACUATE.S", {"peer": ""}, 10003),
@@ -85,6 +85,17 @@ def test_refusals(js: JetStream, system: JetStream) -> None:
         ("STREAM.PEER.EVACUATE.T", {"peer": "s0"}, 10059),
     ):
         assert kind(js, subject, body) == ("stream_evacuate_peer_response", expected)
+    for verb in ("REMOVE", "EVACUATE"):  # the consumer is on all servers of its stream
+        for names, body, expected in (
+            ("S.C", b"", 10003),
+            ("S.C", {"peer": ""}, 10003),
+            ("S.C", {"peer": "nobody"}, 10040),
+            ("S.C", {"peer": min(peers)}, 10075),
+            ("S.NONE", {"peer": "s0"}, 10014),
+            ("T.C", {"peer": "s0"}, 10059),
+        ):
+            answer = f"consumer_{verb.lower()}_peer_response"
+            assert kind(js, f"CONSUMER.PEER.{verb}.{names}", body) == (answer, expected)
     for subject, expected in (
         ("STREAM.CANCEL_MOVE.S", 10129),
         ("STREAM.CANCEL_MOVE.T", 10059),

@@ -233,7 +233,8 @@ class MemoryLog:
         self._asked: list[tuple[Sequence[bytes], Done]] = []
         self._busy = False
 
-    def propose(self, data: Sequence[bytes], done: Done) -> None:
+    def propose(self, data: Sequence[bytes], done: Done, *, publishes: int = 0) -> None:
+        del publishes
         self._asked.append((data, done))
         self.pump()
 

@@ -116,8 +116,13 @@ class JetStreamOptions:
     max_outstanding_catchup: int = option(
         64 * MIB, "max_outstanding_catchup", "size", "Bytes in flight to replicas that catch up."
     )
-    max_buffered_size: int = option(128 * MIB, "max_buffered_size", "size", "Bytes queued for a stream.")
-    max_buffered_msgs: int = option(100_000, "max_buffered_msgs", "int", "Messages queued for a stream.")
+    max_buffered_size: int = option(
+        128 * MIB,
+        "max_buffered_size",
+        "size",
+        "Bytes of publishes that a replicated stream has not agreed on yet; further ones are refused.",
+    )
+    max_buffered_msgs: int = option(100_000, "max_buffered_msgs", "int", "The same as a number of messages.")
     request_queue_limit: int = option(10_000, "request_queue_limit", "int", "API requests queued.")
     info_queue_limit: int | None = option(
         None, "info_queue_limit", "int", "Info requests queued; if unset, `request_queue_limit`."

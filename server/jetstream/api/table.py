@@ -106,6 +106,8 @@ TABLE: dict[str, ApiEndpoint] = {
         "consumer_reset", consumer.reset, CONSUMER, audited=False, refused={"reset_seq": 0}
     ),
     "CONSUMER.UNPIN.*.*": ApiEndpoint("consumer_unpin", consumer.unpin, CONSUMER),
+    "CONSUMER.PEER.REMOVE.*.*": ApiEndpoint("consumer_remove_peer", needs_cluster, META),
+    "CONSUMER.PEER.EVACUATE.*.*": ApiEndpoint("consumer_evacuate_peer", needs_cluster, META),
     "CONSUMER.LEADER.STEPDOWN.*.*": ApiEndpoint("consumer_leader_stepdown", needs_cluster, CONSUMER),
 }
 

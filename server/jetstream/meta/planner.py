@@ -213,6 +213,20 @@ class MetaPlanner:
             raise api_error("JSPeerRemapErr")
         return ChangePeers(move)
 
+    def consumer_peer_refusal(self, account: str, stream: str, name: str, peer: str) -> ApiError:
+        """Return why a peer cannot be taken out of a consumer: error 10059, 10014, 10040 or 10075.
+
+        A consumer is on all servers of its stream, so that there is never another one for it.
+        """
+        assignment = self.state.stream(account, stream)
+        if assignment is None:
+            return api_error("JSStreamNotFoundErr")
+        if self.state.consumer(account, stream, name) is None:
+            return api_error("JSConsumerNotFoundErr")
+        if not any(peer in self._names(one) for one in assignment.peers):
+            return api_error("JSClusterPeerNotMemberErr")
+        return api_error("JSPeerRemapErr")
+
     def _names(self, member: str) -> tuple[str, str, str]:
         return member, node_of(member), self.state.server_name(member)
 

@@ -16,6 +16,7 @@ Promises:
 application (`RaftTransport.send_application`).
 
 Promises:
+- The bytes of all answers of a server that are under way have a bound (`CatchupBudget`).
 - One question is open at a time. A question without an answer is asked again, of another member.
 - A member that is not current refuses at once.
 - The next question is sent only when the last answer is on the disk, so that no more than one answer is ever
@@ -37,10 +38,13 @@ from ....protocol.lazy_dataclass import dataclass
 from ....store import record
 from ....store.errors import StoreError
 from ....store.stream import StreamStore
+from ..catchup_budget import PATIENCE
 from . import state as states
 
 if TYPE_CHECKING:
+    from ...cluster.ticker import Ticker
     from ...cluster.transport import RaftTransport
+    from ..catchup_budget import CatchupBudget
     from .stream import ReplicatedStream
 
 BEGUN = b"\0refill"  # the note of a store that is not a replica yet
@@ -52,7 +56,7 @@ _FINAL = Struct("<IIQQqQQ")  # sizes of state and gaps; first, last, last time, 
 _MORE, _LAST = 1, 2
 VERSION = 1
 
-AGAIN = 8  # ticks after which a question without an answer is asked again
+AGAIN = PATIENCE  # ticks after which a question without an answer is asked again
 FRESH = 4  # ticks for which a refusal counts, plus one for each member that is asked in turn
 HOLDS = 16  # ticks for which the answer counts that a member is whole
 _QUESTION, _REPLY, _REFUSAL, _INQUIRY, _WHOLE = b"?", b"!", b"-", b"=", b"+"
@@ -229,6 +233,8 @@ class CatchupRequests:
     answered: takes an answer to this replica's question.
     peers: returns the nodes to ask, the best first.
     whole: returns whether this replica lacks nothing.
+    budget: the server's, for answers.
+    ticker: the server's.
     """
 
     def __init__(
@@ -239,6 +245,8 @@ class CatchupRequests:
         answered: Callable[[bytes], None],
         peers: Callable[[], list[str]],
         whole: Callable[[], bool],
+        budget: CatchupBudget,
+        ticker: Ticker,
     ) -> None:
         self._group = group
         self._transport = transport
@@ -246,6 +254,8 @@ class CatchupRequests:
         self._answered = answered
         self._peers = peers
         self._whole = whole
+        self._budget = budget
+        self._ticker = ticker
         self._question = b""
         self._peer = ""
         self._waited = 0
@@ -260,6 +270,7 @@ class CatchupRequests:
     def stop(self) -> None:
         """Receive no more messages, and drop the open question."""
         self._transport.unsubscribe_application(self._group)
+        self._budget.left(self._group)
         self._question = b""
 
     def ask(self, question: bytes, *, another: bool = False) -> None:
@@ -317,14 +328,20 @@ class CatchupRequests:
         if self._peer:
             self._transport.send_application(self._group, self._peer, _QUESTION + self._question)
 
+    def _reply(self, node: str, question: bytes) -> int:
+        """Answer a question, and return the bytes of the answer; 0 for a refusal."""
+        try:
+            found = self._answer(question)
+        except CatchupSenderError as refusal:
+            self._transport.send_application(self._group, node, _REFUSAL + str(refusal).encode())
+            return 0
+        self._transport.send_application(self._group, node, _REPLY + found)
+        return len(found)
+
     def _receive(self, node: str, message: bytes) -> None:
         kind, body = message[:1], message[1:]
         if kind == _QUESTION:
-            try:
-                reply = _REPLY + self._answer(body)
-            except CatchupSenderError as refusal:
-                reply = _REFUSAL + str(refusal).encode()
-            self._transport.send_application(self._group, node, reply)
+            self._budget.asked((self._group, node), self._ticker.count, lambda: self._reply(node, body))
         elif kind == _INQUIRY:
             if self._whole():
                 self._transport.send_application(self._group, node, _WHOLE)

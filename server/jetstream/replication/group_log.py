@@ -1,6 +1,6 @@
 """GroupLog: the log of a Raft group, as its leader's replica proposes entries.
 
-Promises: the bytes of proposals under way have a bound (`full`).
+Promises: the bytes and the publishes under way have bounds (`full`).
 """
 
 from __future__ import annotations
@@ -12,33 +12,41 @@ from ...cluster.proposals import ProposalLostError
 
 if TYPE_CHECKING:
     from ...cluster.raft_node import RaftNode
-
-MOST_UNDER_WAY = 64 << 20  # bytes proposed and not agreed on yet
+    from ..overload import StreamQueue
 
 
 class GroupLog:
-    """The `ReplicaLog` of one replica. group: returns this server's member; None while there is none."""
+    """The `ReplicaLog` of one replica.
 
-    def __init__(self, group: Callable[[], RaftNode | None]) -> None:
+    group: returns this server's member; None while there is none.
+    limits: what may be under way, which is what was proposed and not agreed on yet.
+    """
+
+    def __init__(self, group: Callable[[], RaftNode | None], limits: StreamQueue) -> None:
         self._group = group
-        self._under_way = 0
+        self._limits = limits
+        self._bytes = self._publishes = 0
 
     @property
     def full(self) -> bool:
         """Whether so much is under way that nothing more should be proposed."""
-        return self._under_way >= MOST_UNDER_WAY
+        return self._bytes >= self._limits.most_bytes or self._publishes >= self._limits.most_msgs
 
-    def propose(self, data: Sequence[bytes], done: Callable[[int | Exception], None]) -> None:
+    def propose(
+        self, data: Sequence[bytes], done: Callable[[int | Exception], None], *, publishes: int = 0
+    ) -> None:
         """See `ReplicaLog`."""
         group = self._group()
         if group is None:
             done(ProposalLostError("there is no group"))
             return
         size = sum(map(len, data))
-        self._under_way += size
+        self._bytes += size
+        self._publishes += publishes
 
         def finished(outcome: int | Exception) -> None:
-            self._under_way -= size
+            self._bytes -= size
+            self._publishes -= publishes
             done(outcome)
 
         group.propose(data, finished)

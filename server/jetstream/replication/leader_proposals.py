@@ -30,8 +30,13 @@ class ReplicaLog(Protocol):
     def full(self) -> bool:
         """Whether so much is under way that publishes should be refused."""
 
-    def propose(self, data: Sequence[bytes], done: Callable[[int | Exception], None]) -> None:
-        """Have entries committed; `done` gets the last one's index once it is applied here, or an error."""
+    def propose(
+        self, data: Sequence[bytes], done: Callable[[int | Exception], None], *, publishes: int = 0
+    ) -> None:
+        """Have entries committed; `done` gets the last one's index once it is applied here, or an error.
+
+        publishes: how many there are in the entries.
+        """
 
 
 class LeaderProposals:
@@ -73,7 +78,7 @@ class LeaderProposals:
 
     def _order_publishes(self, run: list[Publish]) -> None:
         data = entries.encode_publishes(self.stream.time.next(), run)
-        self._log.propose([data], _nothing)
+        self._log.propose([data], _nothing, publishes=len(run))
 
     def _without_batches(self, run: list[Publish], batches: AtomicBatches) -> list[Publish]:
         """Pass the messages of atomic batches on, each after what came before it; return what is left."""
@@ -91,7 +96,7 @@ class LeaderProposals:
     def receive_whole(self, run: list[Publish]) -> None:
         """Propose an atomic batch as one entry."""
         data = entries.encode(entries.PublishBatch(self.stream.time.next(), run))
-        self._log.propose([data], _nothing)
+        self._log.propose([data], _nothing, publishes=len(run))
 
     def _with_room(self, run: list[Publish]) -> list[Publish]:
         config = self.stream.config

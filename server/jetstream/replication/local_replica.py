@@ -92,13 +92,15 @@ class LocalReplica:
             self._answered,
             lambda: self.peers.to_ask(membership.group),
             lambda: not self.catching_up,
+            context.host.catchup,
+            environment.ticker,
         )
         self._name = name
         self._context = context
         self._environment = environment
         self._listener = listener
         self._membership = membership
-        self._log = GroupLog(lambda: membership.group)
+        self._log = GroupLog(lambda: membership.group, context.host.stream_queue)
         self._label = f"{context.account.name} > {listener.assignment.config['name']}"
         self._opener = ReplicaOpener(files, name, self._over, self._damaged, self.log_error, store)
 

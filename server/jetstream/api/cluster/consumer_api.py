@@ -40,6 +40,7 @@ from .propose import (
     requester,
     tier_limits,
 )
+from .stream_api import asked_peer
 
 if TYPE_CHECKING:
     from ....accounts.subscription import Message
@@ -58,6 +59,17 @@ class ConsumerApi:
     def __init__(self, cluster: ClusterContext) -> None:
         self._cluster = cluster
         self._view, self._proposer = cluster.view, cluster.proposer
+
+    # --- its servers
+
+    def remap_peer(self, request: Request) -> Response:
+        """Answer CONSUMER.PEER.REMOVE.<stream>.<consumer> and CONSUMER.PEER.EVACUATE.<stream>.<consumer>.
+
+        Both are refused: a consumer is where its stream is, whose peers can be removed and evacuated.
+        """
+        stream, name = request.tokens[3:5]
+        planner, peer = self._proposer.planner(), asked_peer(request)
+        raise planner.consumer_peer_refusal(request.account.name, stream, name, peer)
 
     # --- create
 

@@ -175,11 +175,7 @@ class StreamApi:
 
         In both cases another server replaces the peer, which stays until the other one has what it has.
         """
-        if request.empty:
-            raise api_error("JSBadRequestErr")
-        peer = request.read(RemovePeerRequest).peer
-        if not peer:
-            raise api_error("JSBadRequestErr")
+        peer = asked_peer(request)
         make_command: Callable[[], Command] = lambda: self._proposer.planner().remove_peer(  # noqa: E731
             request.account.name, request.tokens[3], peer
         )
@@ -189,6 +185,14 @@ class StreamApi:
             make_command,
             lambda _: request.respond(response(request.kind, success=True)),
         )
+
+
+def asked_peer(request: Request) -> str:
+    """Return the peer that a request to remove or evacuate it names. Raises ApiError 10003, 10025."""
+    peer = "" if request.empty else request.read(RemovePeerRequest).peer
+    if not peer:
+        raise api_error("JSBadRequestErr")
+    return peer
 
 
 def known_stream(view: ClusterView, host: JetStreamHost, stream: StreamAssignment) -> StreamInfo:

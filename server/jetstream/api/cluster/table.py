@@ -49,5 +49,7 @@ def handlers(cluster: ClusterContext) -> dict[str, Handler]:
         "CONSUMER.INFO.*.*": infos.consumer,
         "CONSUMER.DELETE.*.*": consumers.delete,
         "CONSUMER.PAUSE.*.*": consumers.pause,
+        "CONSUMER.PEER.REMOVE.*.*": consumers.remap_peer,
+        "CONSUMER.PEER.EVACUATE.*.*": consumers.remap_peer,
         "CONSUMER.LEADER.STEPDOWN.*.*": leaders.step_down,
     }

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from lib.fake_clock import FakeClock
+from pyjs.server.cluster.ticker import Ticker
+from pyjs.server.jetstream.catchup_budget import CatchupBudget
 from pyjs.server.jetstream.replication.catchup import AGAIN, CatchupRequests, CatchupSenderError
 
 
@@ -37,7 +40,16 @@ def fixture(
 ) -> tuple[CatchupRequests, FakeTransport, list[bytes]]:
     transport, answers = FakeTransport(), list[bytes]()
     fake: Any = transport
-    catch_up = CatchupRequests("G", fake, answer, answers.append, lambda: list(peers), lambda: True)
+    catch_up = CatchupRequests(
+        "G",
+        fake,
+        answer,
+        answers.append,
+        lambda: list(peers),
+        lambda: True,
+        CatchupBudget(),
+        Ticker(FakeClock()),
+    )
     catch_up.start()
     return catch_up, transport, answers
 

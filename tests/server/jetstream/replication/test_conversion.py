@@ -25,7 +25,8 @@ class Nobody:
         self.entries: list[bytes] = []
         self.replica: Replica | None = None
 
-    def propose(self, data: Any, done: Any) -> None:
+    def propose(self, data: Any, done: Any, *, publishes: int = 0) -> None:
+        del publishes
         self.entries += data
         assert self.replica is not None
         first = len(self.entries) - len(data) + 1
