@@ -1,7 +1,7 @@
 """Limits of what may wait: publishes of one replicated stream, and long requests of the JetStream API.
 
-Promises of `RequestQueues`: those that were refused are reported once a second at most: in a flood there must not be an
-advisory for each of them.
+Promises of `RequestQueues`: those that were refused are reported once a second at most: in a flood there must
+not be an advisory for each of them.
 """
 
 from __future__ import annotations

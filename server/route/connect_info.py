@@ -84,6 +84,11 @@ class RouteInfo:
     gateway: str = ""
     given: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def has_other_jetstream(self) -> bool:
+        """Whether the peer has JetStream, and is a nats-server: these tell their version of Go."""
+        return self.jetstream and str(self.given.get("go", "")).startswith("go")
+
     @classmethod
     def parse(cls, raw: bytes) -> RouteInfo:
         """Parse the JSON of an INFO.

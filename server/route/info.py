@@ -37,6 +37,11 @@ class RouteDocuments:
         self._clients = clients
 
     @property
+    def jetstream(self) -> bool:
+        """Whether this server has JetStream."""
+        return self._clients.jetstream
+
+    @property
     def cluster(self) -> ClusterOptions:
         """The options of the cluster."""
         assert self.options.cluster is not None

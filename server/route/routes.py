@@ -255,6 +255,11 @@ class Routes(RouteContext):
         if first:
             self._introduce_clusters(connection, info)
             self._advertise_urls()
+            if self.documents.jetstream and info.has_other_jetstream:
+                self.log.error(
+                    f"Server {info.server_name!r} has JetStream of nats-server, which servers of pyjs cannot "
+                    "join: turn JetStream off on one kind, or join two clusters by leaf nodes"
+                )
         account = f" for account {connection.pinned!r}" if connection.pinned else ""
         self.log.info(f"{connection} - Registering route to server {info.server_name!r}{account}")
         self._change.set()
