@@ -3,5 +3,4 @@
 from typing import Final
 
 LEAF_CONTROL_LINE_FACTOR: Final = 16  # leaf frames carry lists of queue groups
-API_LEVEL: Final = 4  # the highest level whose features are all supported; reported to clients
-KNOWN_API_LEVEL: Final = 5  # the highest level of which any feature is supported: those of consumers
+API_LEVEL: Final = 5  # of the JetStream API: the highest level whose features are all supported

@@ -12,7 +12,8 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol, cast
+from time import monotonic_ns
+from typing import NamedTuple, Protocol, cast
 
 Done = Callable[[BaseException | None], None]  # called with the exception that a job raised, or None
 
@@ -41,6 +42,25 @@ class Threads(Protocol):
         """Run `job` on a thread, after those that were submitted before if all threads are busy."""
 
 
+class JobWaits(NamedTuple):
+    """How long jobs waited for a thread.
+
+    waiters: jobs that wait now.
+    waits: jobs that had to wait.
+    wait_time, max_wait_time: ns, of all together and of the longest; counted when a wait is over.
+    """
+
+    waiters: int = 0
+    waits: int = 0
+    wait_time: int = 0
+    max_wait_time: int = 0
+
+    def plus(self, other: JobWaits) -> JobWaits:
+        """Return the figures of both together."""
+        sums = (self.waiters + other.waiters, self.waits + other.waits, self.wait_time + other.wait_time)
+        return JobWaits(*sums, max(self.max_wait_time, other.max_wait_time))
+
+
 class WorkerThreads:
     """At most `most` threads, each started when it is first needed.
 
@@ -55,7 +75,8 @@ class WorkerThreads:
         self._lock = threading.Lock()
         self._threads: list[threading.Thread] = []
         self._idle: list[_Slot] = []
-        self._jobs: deque[Callable[[], object]] = deque()  # for which no thread was idle
+        self._jobs: deque[tuple[int, Callable[[], object]]] = deque()  # without a thread; since when
+        self._waits = JobWaits()
         self._over = False
 
     def submit(self, job: Callable[[], object], /) -> None:
@@ -65,7 +86,7 @@ class WorkerThreads:
         with self._lock:
             slot = self._idle.pop() if self._idle else None
             if slot is None and len(self._threads) == self._most:
-                self._jobs.append(job)
+                self._jobs.append((monotonic_ns(), job))
                 return
         if slot is not None:
             slot.job = job
@@ -77,6 +98,20 @@ class WorkerThreads:
         )
         self._threads.append(thread)
         thread.start()
+
+    @property
+    def waits(self) -> JobWaits:
+        """How long jobs waited for a thread."""
+        return self._waits._replace(waiters=len(self._jobs))
+
+    def _next(self) -> Callable[[], object] | None:
+        """Return the next job, None if there is none. The lock is held."""
+        if not self._jobs:
+            return None
+        since, job = self._jobs.popleft()
+        waited = monotonic_ns() - since
+        self._waits = self._waits.plus(JobWaits(0, 1, waited, waited))
+        return job
 
     def shutdown(self, wait: bool = True) -> None:
         """Run what was submitted, then end the threads. Return when they have ended, if `wait`."""
@@ -96,7 +131,7 @@ class WorkerThreads:
             except BaseException:
                 threading.excepthook(threading.ExceptHookArgs((*sys.exc_info(), threading.current_thread())))
             with self._lock:
-                job = self._jobs.popleft() if self._jobs else None
+                job = self._next()
                 if job is None and self._over:
                     return
                 if job is None:

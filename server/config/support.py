@@ -33,7 +33,6 @@ class UnsupportedOption(NamedTuple):
 
 _NO_TPM = "TPM functionality is not supported on this platform"
 _CLIENTS_ONLY = "only TLS handshakes of the listener for clients are limited, as in nats-server"
-_FEW_THREADS = "eight threads do the disk work of JetStream"
 _OWN_COMPACTION = "the meta log is compacted by a rule of its own"
 _NO_OCSP = (
     "Python's ssl cannot ask for OCSP in a handshake, so revoked certificates would be accepted; "
@@ -63,7 +62,6 @@ UNSUPPORTED: tuple[UnsupportedOption, ...] = (
     UnsupportedOption("mqtt.tls.connection_rate_limit", "warn", _CLIENTS_ONLY),
     UnsupportedOption("leafnodes.tls.connection_rate_limit", "warn", _CLIENTS_ONLY),
     UnsupportedOption("max_traced_msg_len", "warn", "traces are not cut"),
-    UnsupportedOption("jetstream.max_concurrent_io", "warn", _FEW_THREADS),
     UnsupportedOption("jetstream.meta_compact", "warn", _OWN_COMPACTION),
     UnsupportedOption("jetstream.meta_compact_size", "warn", _OWN_COMPACTION),
     UnsupportedOption("jetstream.meta_compact_sync", "warn", _OWN_COMPACTION),

@@ -25,7 +25,7 @@ from ..clock import SECOND
 from ..config.options import AccountJetStream
 from ..config.options.jetstream import DEFAULT_MAX_CONSUMERS
 from ..logging import Logger, NullLogger
-from ..task_executor import LoopTaskExecutor, TaskExecutor, WorkerThreads
+from ..task_executor import JobWaits, LoopTaskExecutor, TaskExecutor, WorkerThreads
 from . import clustering
 from .account.account import JetStreamAccount
 from .account.recovery import Recovery
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from .consumers.core import Consumer
     from .streams.core import Stream
 
-WORKERS = 4
+WORKERS = 4  # that write, and as many that read what was stored
 ASYNC_SYNC_INTERVAL = 120 * SECOND  # of streams with `persist_mode: async`
 _FAULT = "JetStream"
 
@@ -130,8 +130,9 @@ class JetStream:
         self.memory.limit = options.max_memory if options.max_memory is not None else memory_share()
         self.files.limit = options.max_file if options.max_file is not None else disk_share(options.store_dir)
         loop = asyncio.get_running_loop()
-        self._executor = WorkerThreads(WORKERS, "jetstream")
-        self._read_threads = WorkerThreads(WORKERS, "recovery")
+        workers = min(WORKERS, options.max_concurrent_io // 2)
+        self._executor = WorkerThreads(workers, "jetstream")
+        self._read_threads = WorkerThreads(workers, "recovery")
         self._recovery = Recovery(LoopTaskExecutor(loop, self._read_threads))
         syncing_later, interval = LazyDisk(), options.sync_interval or ASYNC_SYNC_INTERVAL
         self._sync = PeriodicSync(syncing_later, interval, self._clock, self._executor, self._log)
@@ -211,6 +212,15 @@ class JetStream:
         """The threads that read what is stored."""
         assert self._recovery is not None
         return self._recovery.executor
+
+    @property
+    def disk_waits(self) -> JobWaits:
+        """How long disk work waited for a thread."""
+        found = JobWaits()
+        for threads in (self._executor, self._read_threads):
+            if threads is not None:
+                found = found.plus(threads.waits)
+        return found
 
     def recovering(self) -> str:
         """Return how far the recovery is, "" when it is done; in a cluster each stream reports its own."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from ...protocol import headers
 from ...protocol.identifier import new_id
 from ...protocol.lazy_dataclass import dataclass
+from ...protocol.limits import API_LEVEL
 from ...store.fs import Disk, FileSystem
 from ..clock import SECOND, Clock
 from ..logging import Logger, NullLogger
@@ -168,7 +169,7 @@ class JetStreamHost:
         return new_id(self.random_bytes, length)
 
 
-def serves_level(header: bytes, most: int) -> bool:
-    """Return whether the API level `most` satisfies the level that a request's header requires, if any."""
+def serves_level(header: bytes) -> bool:
+    """Return whether `API_LEVEL` satisfies the level that a request's header requires, if any."""
     level = headers.get(header, b"Nats-Required-Api-Level") if header else None
-    return not level or (level.isdigit() and int(level) <= most)
+    return not level or (level.isdigit() and int(level) <= API_LEVEL)

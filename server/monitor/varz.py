@@ -12,6 +12,7 @@ from ...protocol.timestamp import format_rfc3339
 from ..config.feature_flags import feature_flags
 from ..config.options import SECOND, RemoteOptions, TLSOptions
 from ..identity import cluster_name
+from ..task_executor import JobWaits
 from .jsz import config, limits, stats
 from .tls import certificate_end
 from .view import Monitored, head, uptime
@@ -47,6 +48,8 @@ def varz(server: Monitored, requests: Mapping[str, int] | None = None) -> dict[s
         if value:
             document[key] = value
     document["feature_flags"] = feature_flags(options)
+    waits = JobWaits() if server.jetstream is None else server.jetstream.disk_waits
+    document["disk_io_wait_stats"] = waits._asdict()
     operator = server.operator
     if operator is not None and operator.trusted.tokens:
         document["trusted_operators_jwt"] = list(operator.trusted.tokens)

@@ -77,6 +77,7 @@ def document(server: ServerProcess, path: str) -> dict[str, Any]:
                 "subscriptions",
                 "http_req_stats",
                 "config_load_time",
+                "disk_io_wait_stats",
             },
         ),
         ("/connz", {"server_id", "now", "num_connections", "total", "offset", "limit", "connections"}),
@@ -231,6 +232,11 @@ def test_the_configuration_of_jetstream_is_reported(serve: Callable[[str], Serve
     assert document(server, "/jsz")["limits"] == received["jetstream"]["limits"]
     lazy = document(serve(config.replace("SYNC", 'sync_interval: "3s",')), "/jsz")["config"]
     assert (lazy["sync_interval"], lazy.get("sync_always", False)) == (3_000_000_000, False)
+
+
+def test_varz_shows_how_disk_work_waited(server: ServerProcess) -> None:
+    waits = document(server, "/varz")["disk_io_wait_stats"]
+    assert list(waits) == ["waiters", "waits", "wait_time", "max_wait_time"]
 
 
 def test_varz_counts(server: ServerProcess, unique: str) -> None:

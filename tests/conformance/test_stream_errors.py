@@ -391,11 +391,10 @@ def test_what_the_api_level_promises_is_served(
     js: JetStream, unique: str, level: int, feature: dict[str, Any]
 ) -> None:
     received = js.call("INFO")["api"]["level"]
-    assert received == js.wire.info["api_lvl"] >= 1
-    if level <= received:
-        made = js.create(unique, **feature)["config"]
-        assert {name: made[name] for name in feature} == feature
-        assert made["metadata"]["_nats.level"] == str(received)
+    assert received == js.wire.info["api_lvl"] == 5
+    made = js.create(unique, **feature)["config"]
+    assert {name: made[name] for name in feature} == feature
+    assert (made["metadata"]["_nats.level"], made["metadata"]["_nats.req.level"]) == ("5", str(level))
 
 
 @pytest.mark.parametrize("more", [1, 94])

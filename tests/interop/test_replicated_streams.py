@@ -253,6 +253,33 @@ def test_a_consumer_goes_on_where_it_was(mesh: JetMesh) -> None:
     run(mesh, body)
 
 
+def test_an_ephemeral_consumer_goes_on_with_its_stream(mesh: JetMesh) -> None:
+    """On nats-server it is on one server, and does nothing while that is away."""
+    if mesh.implementation == "reference":
+        return
+
+    async def body(_: Client, js: JetStreamContext) -> None:
+        await js.add_stream(name="S", subjects=["s.>"], num_replicas=3)
+        publisher = Publisher(js, "s.a")
+        for _turn in range(10):
+            await publisher.one()
+        made = await js.add_consumer("S", ConsumerConfig(num_replicas=1, inactive_threshold=60.0))
+        assert made.cluster is not None and len(made.cluster.replicas or []) == 2
+        reader = await js.pull_subscribe_bind(made.name, "S")
+        first = await reader.fetch(5, timeout=5)
+        for message in first:
+            await message.ack_sync(timeout=5)
+        mesh[await leader(js, "S")].kill()
+
+        async def rest() -> Any:
+            return await reader.fetch(5, timeout=1)
+
+        second = await eventually(rest)
+        assert [message.data for message in first + second] == [b"%d" % n for n in range(10)]
+
+    run(mesh, body)
+
+
 def test_dead_letters_are_stored_once_while_leaders_change(mesh: JetMesh) -> None:
     if mesh.implementation != "pyjs":
         pytest.skip("nats-server has only advisories about dead letters")

@@ -6,7 +6,7 @@ import asyncio
 import threading
 
 import pytest
-from pyjs.server.task_executor import LoopTaskExecutor, WorkerThreads
+from pyjs.server.task_executor import JobWaits, LoopTaskExecutor, WorkerThreads
 
 WAIT = 30  # seconds, for what takes a moment
 
@@ -82,3 +82,25 @@ def test_the_loop_hears_of_the_end_of_a_job_and_of_its_error() -> None:
         *["NoneType"] * 2,
         *["ZeroDivisionError"] * 2,
     ]
+
+
+def test_it_counts_the_jobs_that_wait_for_a_thread() -> None:
+    threads, begun, end = WorkerThreads(1, "test"), threading.Event(), threading.Event()
+
+    def first() -> None:
+        begun.set()
+        end.wait()
+
+    threads.submit(first)
+    begun.wait()
+    assert threads.waits == JobWaits()
+    for _ in range(3):
+        threads.submit(lambda: None)
+    assert threads.waits == JobWaits(waiters=3)
+    end.set()
+    threads.shutdown()
+    found = threads.waits
+    assert (found.waiters, found.waits) == (0, 3)
+    assert 0 < found.max_wait_time <= found.wait_time
+    both = found.plus(JobWaits(1, 1, 5, found.max_wait_time + 1))
+    assert both == JobWaits(1, 4, found.wait_time + 5, found.max_wait_time + 1)

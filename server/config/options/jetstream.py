@@ -137,5 +137,5 @@ class JetStreamOptions:
         False, "meta_compact_sync", "bool", "Wait until a compaction is done.", reload=True
     )
     max_concurrent_io: int = option(
-        4096, "max_concurrent_io", "int", "Disk operations at a time.", minimum=4, maximum=8192
+        4096, "max_concurrent_io", "int", "Disk operations at a time: at most 8.", minimum=4, maximum=8192
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ....protocol.api.stream import StreamConfig
 from ....protocol.lazy_dataclass import dataclass
-from ....protocol.limits import KNOWN_API_LEVEL
+from ....protocol.limits import API_LEVEL
 from ....protocol.timestamp import format_rfc3339
 
 if TYPE_CHECKING:
@@ -73,8 +73,6 @@ def read_config(stored: StoredConfig) -> StreamConfig:
         raise ValueError(stored.damage)
     config = StreamConfig.from_json(stored.document["config"])
     level = config.metadata.get("_nats.req.level", "0")
-    if not level.isdigit() or int(level) > KNOWN_API_LEVEL:
-        raise UnsupportedError(
-            f"unsupported - required API level: {level}, current API level: {KNOWN_API_LEVEL}"
-        )
+    if not level.isdigit() or int(level) > API_LEVEL:
+        raise UnsupportedError(f"unsupported - required API level: {level}, current API level: {API_LEVEL}")
     return config

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from ....protocol import gojson
 from ....protocol.api import messages
 from ....protocol.errors import ApiError, api_error
-from ....protocol.limits import API_LEVEL, KNOWN_API_LEVEL
 from ....protocol.timestamp import format_rfc3339
 from ...slices import Slices
 from .. import advisories
@@ -193,7 +192,7 @@ class AccountApi:
 
 def _handle(request: Request, handler: Handler) -> None:
     try:
-        check_level(request.message, KNOWN_API_LEVEL if request.tokens[0] == "CONSUMER" else API_LEVEL)
+        check_level(request.message)
         response = handler(request)
     except ApiError as error:
         request.fail(error)
@@ -204,12 +203,9 @@ def _handle(request: Request, handler: Handler) -> None:
             request.respond(response)
 
 
-def check_level(message: Message, most: int = API_LEVEL) -> None:
-    """Raise ApiError 10185 if the request needs a newer API.
-
-    Mirrors and sources of other servers require the levels of consumers, which are served.
-    """
-    if not serves_level(message.header, most):
+def check_level(message: Message) -> None:
+    """Raise ApiError 10185 if the request needs a newer API."""
+    if not serves_level(message.header):
         raise api_error("JSRequiredApiLevelErr")
 
 

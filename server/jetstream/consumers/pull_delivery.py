@@ -15,7 +15,6 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from ....protocol import headers
-from ....protocol.limits import KNOWN_API_LEVEL
 from ...clock import DeadlineTimer
 from ...slices import ReentrantRunner
 from ..host import serves_level
@@ -140,7 +139,7 @@ class PullDelivery:
         """Take a pull request: queue it, or answer it at once with a status. Without reply it is ignored."""
         if not reply:
             return
-        if header and not serves_level(header, KNOWN_API_LEVEL):
+        if header and not serves_level(header):
             self._send_status(reply, statuses.API_LEVEL)
             return
         asked, refusal = self._known.get(body) or self._judge(body)

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 from ....protocol import headers
 from ....protocol.errors import ApiError, api_error
 from ....protocol.lazy_dataclass import dataclass
-from ....protocol.limits import API_LEVEL
 from .. import advisories
 from ..host import serves_level
 from .batch_headers import COMMIT, ID, place_of
@@ -135,7 +134,7 @@ class AtomicBatches:
             batch = self._begin(identifier, place, counted)
         if commit not in {None, b"1", b"eob"}:
             raise _Abandoned(api_error("JSAtomicPublishInvalidBatchCommitErr"), "")
-        if not serves_level(header, API_LEVEL):
+        if not serves_level(header):
             raise _Abandoned(api_error("JSRequiredApiLevelErr"), "unsupported")
         if place != len(batch.messages) + 1 or counted == 0:
             raise _Abandoned(api_error("JSAtomicPublishIncompleteBatchErr"), "incomplete")

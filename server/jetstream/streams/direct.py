@@ -23,7 +23,6 @@ from ....native import head_answers, read_gets
 from ....protocol import gojson, headers
 from ....protocol.api.messages import MsgGetRequest
 from ....protocol.errors import ApiError
-from ....protocol.limits import API_LEVEL
 from ....protocol.timestamp import format_rfc3339, to_the_second
 from ....store.errors import NotFound, StoreError
 from ....store.message import StoredMessage
@@ -179,7 +178,7 @@ class DirectGet:
 
     def _read(self, message: Message) -> MsgGetRequest:
         """Return what a request asks for. Raises _Refused if that is nothing, or cannot be."""
-        if not serves_level(message.header, API_LEVEL):
+        if not serves_level(message.header):
             raise _Refused("412 Required Api Level")
         by_subject = message.subject.split(".", 5)[5:]
         if by_subject:

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from ....protocol import headers
 from ....protocol.errors import ApiError, api_error
 from ....protocol.lazy_dataclass import dataclass
-from ....protocol.limits import API_LEVEL
 from ....protocol.reserved import FAST_BATCH
 from ..host import serves_level
 from .dedupe import Duplicate
@@ -172,7 +171,7 @@ class FastBatches:
             if operation is None:
                 raise api_error("JSBatchPublishInvalidPatternErr")
             batch = self._batch_of(operation, now)
-            if not serves_level(header, API_LEVEL):
+            if not serves_level(header):
                 self._forget(batch.batch)
                 raise api_error("JSRequiredApiLevelErr")
         except ApiError as error:
