@@ -1,12 +1,12 @@
 """The folders of the configurations of streams and consumers, and what is found in them on recovery.
 
 Layout: `<store_dir>/jetstream/<account>/streams/<stream>/{meta.json, msgs/…, consumers/<name>/{meta.json,
-state}}`. A meta file (`meta_file`) is replaced in one step, and is durable when the call returns. It is kept
-twice (`copies`), and the listings restore one file from the other. If neither can be read, this is reported
-by name and the files stay, since nothing is ever dropped for being unreadable. The same holds for what others
-put here, such as files, or copied folders with another meta file. Names that begin with a dot and are not
-ours are skipped. A meta file of the previous version has no identity: a stream gets one when it is opened, a
-consumer when its meta file is rewritten.
+state}}`, and `<account>/templates/streams/<template>/meta.json`. A meta file (`meta_file`) is replaced in one
+step, and is durable when the call returns. It is kept twice (`copies`), and the listings restore one file
+from the other. If neither can be read, this is reported by name and the files stay, since nothing is ever
+dropped for being unreadable. The same holds for what others put here, such as files, or copied folders with
+another meta file. Names that begin with a dot and are not ours are skipped. A meta file of the previous
+version has no identity: a stream gets one when it is opened, a consumer when its meta file is rewritten.
 """
 
 from __future__ import annotations
@@ -458,6 +458,11 @@ class Storage:
         """Return an account's folder. It is created when something is written."""
         path = f"{self.path}/{directory_name(name)}"
         return AccountDirectory(path, self._fs, self._handles, name, lazy=self._lazy)
+
+    def templates(self, account: str) -> AccountDirectory:
+        """Return where an account's stream templates are. Their documents are kept as those of streams."""
+        path = f"{self.path}/{directory_name(account)}/templates"
+        return AccountDirectory(path, self._fs, self._handles, account)
 
     def close(self) -> None:
         """Close the shared descriptors. All stores must be closed."""

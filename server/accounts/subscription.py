@@ -126,6 +126,14 @@ class MessageEndpoint:
         del subject
         return False
 
+    def may_also_publish(self, account: SubscriptionOwner, subject: str) -> bool:
+        """Return whether a client of `account` may publish to this subject, too; tell it if it may not.
+
+        For a service that makes a request of its own for a client. No other endpoint may.
+        """
+        del account, subject
+        return False
+
     def prefixes(self, subject: bytes) -> tuple[bytes, bytes]:
         """Return what precedes a message without headers, and one with.
 

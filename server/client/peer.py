@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
+from ...protocol.quoting import quoted
 from ...protocol.wire import encode
 from ...protocol.wire.client import ClientParser
 from ..accounts.auth import STANDARD, WEBSOCKET
@@ -19,6 +20,7 @@ from .permissions import ClientPermissions
 if TYPE_CHECKING:
     from ..accounts import Account, AccountRegistry
     from ..accounts.auth import Authentication
+    from ..accounts.subscription import SubscriptionOwner
     from ..accounts.users import User
     from ..config.options import Options
     from ..connection import ConnectionServices, ConnectionTransport
@@ -141,6 +143,15 @@ class ClientPeer(Connection):
         if share:
             info["client_type"] = self.client_type
         return info
+
+    def may_also_publish(self, account: SubscriptionOwner, subject: str) -> bool:
+        """See MessageEndpoint."""
+        if self.account is not account:
+            return False
+        if self.client_permissions.may_publish(subject):
+            return True
+        self.violation(f"Permissions Violation for Publish to {quoted(subject)}")
+        return False
 
     @property
     def client_type(self) -> str:

@@ -32,7 +32,7 @@ from .account.recovery import Recovery
 from .account.stream_closer import StreamCloser
 from .api import system as system_api
 from .api.disabled import Refusals
-from .api.table import AccountApi
+from .api.table import TABLE, AccountApi
 from .catchup_budget import CatchupBudget
 from .directory import make_store_directory
 from .domain import map_domain, unmap_domain
@@ -49,9 +49,11 @@ if TYPE_CHECKING:
     from ..clock import Clock
     from ..config.options import Options
     from .api.cluster.router import ClusterApiRouter
+    from .api.request import ApiEndpoint
     from .api.system import SystemApi
     from .cluster.cluster import JetStreamCluster
     from .consumers.core import Consumer
+    from .legacy.service import LegacyService
     from .streams.core import Stream
 
 WORKERS = 4  # that write, and as many that read what was stored
@@ -99,6 +101,7 @@ class JetStream:
         self._server_id = server_id
         self._find = find
         self._apis: dict[str, AccountApi] = {}
+        self._legacy: dict[str, LegacyService] = {}
         self._refusals = Refusals(registry, self.accounts, self._answers)
         self._system_api: SystemApi | None = None
         self._executor: WorkerThreads | None = None
@@ -194,6 +197,7 @@ class JetStream:
             batches=BatchCapacity.of(limits.batch),
             system=self.registry.system,
             features=frozenset(flag for flag, on in self.options.feature_flags.items() if on),
+            legacy_api=options.legacy_api,
             queues=RequestQueues(options.request_queue_limit, options.info_queue_limit or 0),
             stream_queue=StreamQueue.of(options.max_buffered_size, options.max_buffered_msgs),
             catchup=CatchupBudget(options.max_outstanding_catchup),
@@ -385,15 +389,26 @@ class JetStream:
         jetstream = JetStreamAccount(account, self.host, directory, limits, self.memory, self.files, assigned)
         self.accounts[account.name], account.serves_jetstream = jetstream, True
         map_domain(account, self.domain)
+        endpoints = TABLE | self._serve_legacy(jetstream) if self.host.legacy_api else TABLE
         if self.cluster is None:
             self._recovery.add(jetstream)
         else:
             directory.unstage()
-        self._apis[account.name] = api = AccountApi(jetstream, self._router)
+        self._apis[account.name] = api = AccountApi(jetstream, self._router, endpoints)
         api.start()
         if self.cluster is not None:
             self.cluster.account_added(jetstream)
         return jetstream
+
+    def _serve_legacy(self, account: JetStreamAccount) -> dict[str, ApiEndpoint]:
+        """Serve what JetStream had in 2020, and return the requests that it adds to the API."""
+        from .legacy.service import LegacyService
+
+        assert self._storage is not None
+        directory = self._storage.templates(account.name) if self.cluster is None else None
+        self._legacy[account.name] = service = LegacyService(account, directory)
+        service.start()
+        return service.endpoints
 
     def disable(self, name: str) -> None:
         """Take JetStream from an account; its files stay."""
@@ -419,6 +434,8 @@ class JetStream:
     def _stop_account(self, name: str) -> None:
         account = self.accounts.pop(name)
         self._apis.pop(name).stop()
+        if name in self._legacy:
+            self._legacy.pop(name).stop()
         assert self._recovery is not None
         self._recovery.remove(name)
         if self.cluster is None:

@@ -128,6 +128,7 @@ class JetStreamHost:
     stream_queue: how many publishes of a replicated stream may be under way.
     catchup: how much may be under way to replicas that catch up.
     features: the feature flags that are on.
+    legacy_api: whether stream templates and the API of 2020 are served.
     turns: where long work is done in slices, so that all of it together leaves time for the rest.
     deliveries: the same for consumers that have more to deliver.
     """
@@ -153,6 +154,7 @@ class JetStreamHost:
     stream_queue: StreamQueue = StreamQueue()
     catchup: CatchupBudget = field(default_factory=CatchupBudget)
     features: frozenset[str] = frozenset()
+    legacy_api: bool = False
     turns: TurnScheduler = field(init=False)
     deliveries: TurnScheduler = field(init=False)
 

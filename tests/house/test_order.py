@@ -88,7 +88,7 @@ LAYERS = {
         "meta",
         "cluster",
         "api",
-        "api/cluster",
+        "api/cluster | legacy",
         "engine clustering",
     ),
     "server/jetstream/streams": ("*", "core", "stream_info"),

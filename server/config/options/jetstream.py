@@ -97,6 +97,9 @@ class JetStreamOptions:
         choices=("chacha", "chachapoly", "aes"),
     )
     strict: bool = option(True, "strict", "bool", "Refuse unknown fields in API requests.")
+    legacy_api: bool = option(
+        False, "legacy_api", "bool", "Serve the API subjects of early 2020, and stream templates."
+    )
     extension_hint: str = option(
         "",
         "extension_hint",

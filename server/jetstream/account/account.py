@@ -91,10 +91,14 @@ class JetStreamAccount(AccountStreams):
         for name in list(self.streams):
             self.delete(name)
         self.offline.clear()
+        if self.templates is not None:
+            self.templates.forget_all()
 
     def leave(self) -> list[Stream[Consumer]]:
         """Stop serving, and return the streams, for the caller to stop."""
         self._stop_restores()
+        if self.templates is not None:
+            self.templates.stop()
         return super().leave()
 
     def _stop_restores(self) -> None:

@@ -14,25 +14,35 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ....protocol.api.stream_template import TEMPLATE_OWNER
 from ....protocol.errors import api_error
 from ....protocol.subject_tree import SubjectTree, TooEntangled, indexing
 from ...slices import Steps
 from .. import advisories
 from ..streams.stream_info import stamped
 from ..streams.validation.config import checking, checking_update
+from ..streams.validation.context import invalid
 from ..streams.validation.subjects import checking_subjects
 
 if TYPE_CHECKING:
     from ....protocol.api.stream import StreamConfig
     from ..consumers.core import Consumer
     from ..streams.core import Stream
+    from .pending_publishes import PendingPublishes
     from .streams import AccountStreams
 
 
 def creating(
-    account: AccountStreams, config: StreamConfig, *, pedantic: bool = False
+    account: AccountStreams,
+    config: StreamConfig,
+    *,
+    pedantic: bool = False,
+    pending: PendingPublishes | None = None,
 ) -> Steps[Stream[Consumer]]:
-    """Create a stream, or return the one that exists with an equal configuration. Raises ApiError."""
+    """Create a stream, or return the one that exists with an equal configuration. Raises ApiError.
+
+    pending: publishes that a new stream stores before any other.
+    """
     name = config.name
     subject_check = yield from checking_subjects(config)
     config = yield from account.validating(config, pedantic=pedantic, subject_check=subject_check)
@@ -46,7 +56,7 @@ def creating(
     yield from overlapping(account, config, tree)
     if name in account.streams:  # restored meanwhile
         raise api_error("JSStreamNameExistErr")
-    stream = yield from account.making(config, account.host.clock.now(), tree)
+    stream = yield from account.making(config, account.host.clock.now(), tree, pending)
     _must_be_served(account, stream)
     advisories.stream_action(account.account, account.host, name, "create")
     return stream
@@ -62,6 +72,8 @@ def updating(
     stream = account.lookup(config.name)
     account.limits.required(config.num_replicas)
     old = stream.config
+    if account.host.legacy_api and TEMPLATE_OWNER in old.metadata:
+        raise invalid("stream configuration update not allowed on template owned stream")
     new = yield from checking_update(old, stamped(config), context)
     _check_consumers(stream, new)
     yield from overlapping(account, new)

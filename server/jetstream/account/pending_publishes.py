@@ -68,7 +68,7 @@ class PendingPublishes:
     def starting(self) -> Steps[None]:
         """Subscribe to the stream's subjects, one in each step."""
         for subject in self._subjects:
-            self._subscriptions.append(self._account.subscribe_stream(subject, self._receive, self._trace))
+            self._subscriptions.append(self._account.subscribe_stream(subject, self.receive, self._trace))
             yield
 
     def _trace(self, msg: TracedMessage, trace: ServerTrace) -> bool:
@@ -79,7 +79,7 @@ class PendingPublishes:
             return True
         untraced = msg.untraced()
         subject, reply = untraced.subject, untraced.reply
-        self._receive(
+        self.receive(
             Message(
                 subject.decode("utf-8", "surrogateescape"),
                 reply.decode("utf-8", "surrogateescape"),
@@ -90,7 +90,8 @@ class PendingPublishes:
         )
         return True
 
-    def _receive(self, message: Message) -> None:
+    def receive(self, message: Message) -> None:
+        """Keep a message, or refuse it if too many wait."""
         size = _size(message)
         if size > self._pending_limit.left:
             self._dropped += 1
@@ -135,11 +136,14 @@ class PendingPublishes:
 
         reason: why the stream is offline; None if it is only unavailable for now.
         """
-        if reason is None:
-            error = api_error("JSClusterNotAvailErr")
-        else:
-            error = api_error("JSStreamOfflineReasonErrF", err=reason)
         self._dropped += len(self._messages)
+        if reason is None:
+            self.refuse_with(api_error("JSClusterNotAvailErr"))
+        else:
+            self.refuse_with(api_error("JSStreamOfflineReasonErrF", err=reason))
+
+    def refuse_with(self, error: ApiError) -> None:
+        """Answer all waiting messages with this error, and unsubscribe."""
         while self._messages:
             self._refuse(self._take(), error)
         self.stop()

@@ -153,6 +153,8 @@ class Recovery:
         An account without files is ready at once.
         """
         if account.directory.is_new():
+            if account.templates is not None:
+                at_once(account.templates.begin())
             return
         account.surveyed = False
         if account.name in self._holds:
@@ -268,6 +270,8 @@ class _Account:
 
     def _survey(self) -> None:
         """Read all configurations. Runs on a worker thread."""
+        if self.account.templates is not None:
+            self.account.templates.read()
         self.account.directory.unstage()
         for stored in self.account.directory.streams():
             try:
@@ -297,6 +301,8 @@ class _Account:
                 yield
                 if self._stopped:
                     return
+        if account.templates is not None:
+            yield from account.templates.begin()
 
     def _expected(self, error: BaseException | None) -> None:
         """Take note that all streams are known. With an error, there may be more that cannot be listed."""

@@ -8,7 +8,7 @@ Promises:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ....protocol.api.stream import StreamConfig
 from ....protocol.errors import api_error
@@ -37,8 +37,25 @@ if TYPE_CHECKING:
     from ..consumers.core import Consumer
     from ..streams.core import Stream
     from .document import ClusterMark
+    from .pending_publishes import PendingPublishes
 
 UNLIMITED = -1
+
+
+class AccountTemplates(Protocol):
+    """The stream templates of an account, which make streams when messages come."""
+
+    def read(self) -> None:
+        """Read which there are. Blocks; called in a worker thread, before `begin`."""
+
+    def begin(self) -> Steps[None]:
+        """Begin to make streams, in steps, now that those of the account are known."""
+
+    def stop(self) -> None:
+        """Make no more streams."""
+
+    def forget_all(self) -> None:
+        """Do the same, because everything that the account has stored is removed."""
 
 
 class AccountStreams:
@@ -55,7 +72,11 @@ class AccountStreams:
     owners: the streams by their subjects; see `current_owners`.
     marks: what the disk records about the streams that a cluster assigned, by name.
     left: whether the account is no longer served.
+    removals: how many streams were removed.
+    templates: the stream templates; None where they are not served.
     """
+
+    templates: AccountTemplates | None = None
 
     def __init__(
         self,
@@ -74,6 +95,7 @@ class AccountStreams:
         self.streams: dict[str, Stream[Consumer]] = {}
         self.owners = SubjectOwners()
         self.left = False
+        self.removals = 0
         self.offline: dict[str, str] = {}
         self.recovering: dict[str, StreamConfig] = {}
         self.surveyed = True
@@ -172,11 +194,16 @@ class AccountStreams:
         return at_once(self.making(config, created))
 
     def making(
-        self, config: StreamConfig, created: int, tree: SubjectTree[list[int]] | None = None
+        self,
+        config: StreamConfig,
+        created: int,
+        tree: SubjectTree[list[int]] | None = None,
+        pending: PendingPublishes | None = None,
     ) -> Steps[Stream[Consumer]]:
         """Do what `make` does, in steps. The stream is in `streams` before it has subscribed.
 
         tree: the subjects as a tree, if there is one already.
+        pending: publishes that are stored before any other.
         """
         from ..streams import core
 
@@ -197,7 +224,10 @@ class AccountStreams:
         self.streams[config.name] = stream
         self.owners.know(config.name, config.subjects, tree)
         self.reserve(config, 1)
-        yield from stream.beginning()
+        yield from stream.starting()
+        if pending is not None:
+            yield from pending.drain(stream.ingest.receive)
+        yield from stream.serving()
         if not stream.stopped:
             stream.start_sourcing()
             self.appeared(config.name)
@@ -297,6 +327,7 @@ class AccountStreams:
     def remove(self, name: str) -> None:
         """Remove an open stream. Raises ApiError on a disk error; even then it is no longer served."""
         stream = self.streams.pop(name)
+        self.removals += 1
         self.reserve(stream.config, -1)
         try:
             stream.delete()

@@ -124,19 +124,26 @@ class ApiRouter(Protocol):
 
 
 class AccountApi:
-    """The API of one account. router: None on a single server, which serves everything itself."""
+    """The API of one account."""
 
-    def __init__(self, account: JetStreamAccount, router: ApiRouter | None = None) -> None:
+    def __init__(
+        self,
+        account: JetStreamAccount,
+        router: ApiRouter | None = None,
+        endpoints: Mapping[str, ApiEndpoint] = TABLE,
+    ) -> None:
+        """router: None on a single server, which serves everything itself. endpoints: what it serves."""
         host = account.host
         self._account = account
         self._context = RequestContext(host.clock, host.strict, host.turns, host.log)
         self._router = router
+        self._endpoints = endpoints
         self._subscriptions: list[Subscription] = []
 
     def start(self) -> None:
-        """Subscribe to the requests of `TABLE`, and to those that stay without an answer."""
+        """Subscribe to the requests that are served, and to those that stay without an answer."""
         account = self._account.account
-        for pattern, endpoint in TABLE.items():
+        for pattern, endpoint in self._endpoints.items():
             self._subscriptions.append(account.subscribe(PREFIX + pattern, self._serve(pattern, endpoint)))
         self._subscriptions += [account.subscribe(PREFIX + pattern, _ignore) for pattern in UNANSWERED]
 
