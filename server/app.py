@@ -25,6 +25,7 @@ from .config.single import with_single
 from .connection.addresses import dialable
 from .identity import ServerIdentity
 from .logging import Logger, NullLogger
+from .renewal import Contexts, read_contexts, use_contexts
 from .slices import Steps, at_once
 from .worker import Worker
 
@@ -333,8 +334,10 @@ class Server:
 
         host = options.http_host or options.host
         if options.https_port is not None:
+            from .monitor.secure import MonitorTLS, monitor_context
+
             assert options.tls is not None
-            tls = self.listener.tls_context(options.tls)
+            tls = MonitorTLS(monitor_context(options.tls))
             self.monitor = Monitor(self, host, options.https_port, self.log, tls)
         else:
             self.monitor = Monitor(self, host, options.http_port or 0, self.log)
@@ -422,20 +425,21 @@ class Server:
         return urls
 
     def reload(self, options: Options) -> None:
-        """Apply new options in one go; see `reloading`."""
-        at_once(self.reloading(options))
+        """Apply new options in one go; see `reloading`. Raises TLSConfigError, too."""
+        at_once(self.reloading(options, read_contexts(options)))
 
-    def reloading(self, options: Options) -> Steps[None]:
+    def reloading(self, options: Options, contexts: Contexts) -> Steps[None]:
         """Apply, in steps, what can change while the server runs: `config.reload` has refused anything else.
 
-        Raises AccountsError or TLSConfigError, and changes nothing, if the accounts contradict each other or
-        the certificates cannot be used.
+        contexts: new TLS contexts of the listeners.
+
+        Raises AccountsError, and changes nothing, if the accounts contradict each other.
         """
-        self._check_certificates(options)
         if self.operator is not None:
             yield from self.operator.reloading(options)
         gone = yield from self.registry.reloading(options)
         self.options = options
+        self._use_certificates(contexts)
         yield from self.clients.reloading(options)
         if options.jetstream.enabled != (self.jetstream is not None):
             switch = self._switch_jetstream(self._switch)
@@ -455,19 +459,12 @@ class Server:
                 self.mqtt.forget(account)
             account.stop()
 
-    def _check_certificates(self, options: Options) -> None:
-        """Raise TLSConfigError if a listener cannot use the certificates of new options."""
-        blocks = (
-            (self.listener, options),
-            (self.websocket, options.websocket),
-            (self.mqtt, options.mqtt),
-            (self.leafs.listener if self.leafs is not None else None, options.leafnodes),
-            (self.routes.listener if self.routes is not None else None, options.cluster),
-            (self.gateways.listener if self.gateways is not None else None, options.gateway),
-        )
-        for listener, block in blocks:
-            if listener is not None and block is not None and block.tls is not None:
-                listener.tls_context(block.tls)
+    def _use_certificates(self, contexts: Contexts) -> None:
+        parts = (("", self), ("leafnodes", self.leafs), ("cluster", self.routes), ("gateway", self.gateways))
+        listeners = {name: part.listener for name, part in parts if part is not None}
+        use_contexts(self.options, {**listeners, "websocket": self.websocket, "mqtt": self.mqtt}, contexts)
+        if self.monitor is not None and "https" in contexts:
+            self.monitor.use_tls(contexts["https"])
 
     async def drain(self) -> None:
         """Stop in lame duck mode: accept nobody, warn the clients, disconnect them one by one, then stop."""

@@ -47,8 +47,9 @@ The configuration is in nats-server's language:
 `pyjs-server -t -c file` checks a file, and names the file, line and column of each mistake.
 
 In the tables, an empty default means that the option is unset. *reload* says whether a running server
-follows a change (SIGHUP or `--signal reload`); any other change makes it refuse the reload. Options that are
-accepted and not supported are marked; the [reasons](#not-supported-yet) are at the end.
+follows a change (SIGHUP or `--signal reload`); any other change makes it refuse the reload. A reload reads
+the certificates of `tls` blocks again, also where the paths are the same. Options that are accepted and not
+supported are marked; the [reasons](#not-supported-yet) are at the end.
 
 CONTENTS
 

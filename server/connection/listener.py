@@ -26,6 +26,7 @@ class Listener:
     """The sockets of one kind of connection.
 
     port: the actual port once it listens; 0 before.
+    certificate_end: when the certificate that it shows expires, in ns since 1970; 0 for none.
     """
 
     def __init__(self, log: Logger) -> None:
@@ -36,6 +37,7 @@ class Listener:
         self._idle.set()
         self._tls: tuple[TLSOptions, ssl.SSLContext] | None = None
         self.port = 0
+        self.certificate_end = 0
 
     async def listen(self, make: Callable[[], SocketProtocol], host: str, port: int) -> None:
         """Listen on `host` and `port`. Port 0 or -1 takes a free one; host "" means every address.
@@ -61,8 +63,19 @@ class Listener:
         from ..config.tls import server_context
 
         if self._tls is None or self._tls[0] != options:
-            self._tls = (options, server_context(options))
+            self.use_tls(options, server_context(options))
+        assert self._tls is not None
         return self._tls[1]
+
+    def use_tls(self, options: TLSOptions, context: ssl.SSLContext) -> None:
+        """Use a context that was just made for `options` in new handshakes."""
+        from ..config.certificate import file_not_after
+
+        self._tls = (options, context)
+        try:
+            self.certificate_end = file_not_after(options.first_certificate)
+        except (OSError, ValueError):
+            self.certificate_end = 0
 
     def opened(self, protocol: SocketProtocol) -> None:
         """Take note that a socket was accepted or dialled."""

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     import ssl
 
     from ..logging import Logger
+    from .secure import MonitorTLS
 
 HEAD_LIMIT = 16 * 1024
 REQUEST_SECONDS = 10.0
@@ -83,7 +84,7 @@ class Monitor:
     """
 
     def __init__(
-        self, server: Monitored, host: str, port: int, log: Logger, tls: ssl.SSLContext | None = None
+        self, server: Monitored, host: str, port: int, log: Logger, tls: MonitorTLS | None = None
     ) -> None:
         self._server = server
         self._host = host
@@ -108,13 +109,18 @@ class Monitor:
             self._host or None,
             self._wanted,
             limit=HEAD_LIMIT,
-            ssl=self._tls,
+            ssl=self._tls.context if self._tls is not None else None,
             ssl_handshake_timeout=timeout,
             ssl_shutdown_timeout=timeout,
         )
         self.port = self._listener.sockets[0].getsockname()[1]
         scheme = "https" if self._tls else "http"
         self._log.info(f"Starting {scheme} monitor on {self._host}:{self.port}")
+
+    def use_tls(self, context: ssl.SSLContext) -> None:
+        """Use a context of `monitor_context` in new handshakes, if the page has TLS."""
+        if self._tls is not None:
+            self._tls.use(context)
 
     async def stop(self) -> None:
         """Close the listener and every connection."""

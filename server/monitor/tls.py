@@ -6,22 +6,19 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.timestamp import format_rfc3339
-from ..config.certificate import file_not_after, public_key_hash
+from ..config.certificate import public_key_hash
 from ..config.distinguished_name import distinguished_name
 from ..config.tls import go_name
 
 if TYPE_CHECKING:
-    from ..config.options import TLSOptions
+    from ..connection import Listener
     from ..connection.secure import TLSState
 
 
-def certificate_end(tls: TLSOptions) -> dict[str, str]:
-    """Return when the listener's certificate expires; {} if that cannot be read."""
-    path = tls.cert_file or (tls.certs[0].cert_file if tls.certs else "")
-    try:
-        return {"tls_cert_not_after": format_rfc3339(file_not_after(path))} if path else {}
-    except (OSError, ValueError):
-        return {}
+def certificate_end(listener: Listener) -> dict[str, str]:
+    """Return when the certificate that a listener shows expires; {} if it has none."""
+    end = listener.certificate_end
+    return {"tls_cert_not_after": format_rfc3339(end)} if end else {}
 
 
 def tls_facts(secure: TLSState, *, peers: bool) -> dict[str, Any]:

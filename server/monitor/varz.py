@@ -72,7 +72,7 @@ def varz(server: Monitored, requests: Mapping[str, int] | None = None) -> dict[s
     if options.proxies:
         document["proxies"] = {"trusted": [{"key": key} for key in options.proxies]}
     if options.tls is not None:
-        document |= certificate_end(options.tls)
+        document |= certificate_end(server.listener)
     return document
 
 
@@ -123,7 +123,7 @@ def _blocks(server: Monitored) -> dict[str, Any]:
         }
         if options.leafnodes.tls is not None:
             leaf |= {"tls_required": True, "tls_verify": options.leafnodes.tls.verify}
-            leaf |= certificate_end(options.leafnodes.tls)
+            leaf |= certificate_end(server.leafs.listener) if server.leafs is not None else {}
     if options.leafnodes.remotes:
         leaf["remotes"] = [_leaf_remote(remote) for remote in options.leafnodes.remotes]
     return {
@@ -140,13 +140,13 @@ def _blocks(server: Monitored) -> dict[str, Any]:
 
 def _websocket(server: Monitored) -> dict[str, Any]:
     """Return the `websocket` block: what the options set of its listener."""
-    block, port = server.options.websocket, server.clients.info.websocket_port
-    if block is None or not port:
+    block, listener = server.options.websocket, server.websocket
+    if block is None or listener is None:
         return {}
     timeout = None if block.authorization is None else block.authorization.timeout
     found = {
         "host": block.host,
-        "port": port,
+        "port": listener.port,
         "advertise": block.advertise,
         "no_auth_user": block.no_auth_user,
         "jwt_cookie": block.jwt_cookie,
@@ -159,7 +159,7 @@ def _websocket(server: Monitored) -> dict[str, Any]:
         "compression": block.compression,
     }
     found = {key: value for key, value in found.items() if value}
-    return found if block.tls is None else found | certificate_end(block.tls)
+    return found if block.tls is None else found | certificate_end(listener)
 
 
 def _mqtt(server: Monitored) -> dict[str, Any]:
@@ -180,7 +180,7 @@ def _mqtt(server: Monitored) -> dict[str, Any]:
         "max_ack_pending": block.max_ack_pending if "mqtt.max_ack_pending" in server.options.positions else 0,
     }
     found = {key: value for key, value in found.items() if value}
-    return found if block.tls is None else found | certificate_end(block.tls)
+    return found if block.tls is None else found | certificate_end(listener)
 
 
 def _cluster(server: Monitored) -> dict[str, Any]:
@@ -198,7 +198,7 @@ def _cluster(server: Monitored) -> dict[str, Any]:
         found["urls"] = urls
     found["tls_timeout"] = _seconds((cluster.tls or TLSOptions()).timeout)
     if cluster.tls is not None:
-        found |= {"tls_required": True, "tls_verify": True, **certificate_end(cluster.tls)}
+        found |= {"tls_required": True, "tls_verify": True, **certificate_end(routes.listener)}
     found["pool_size"] = routes.pool_size if routes.pooled else -1
     return found
 
@@ -217,7 +217,7 @@ def _gateway(server: Monitored) -> dict[str, Any]:
     found["auth_timeout"] = _seconds(gateways.auth_timeout)
     found["tls_timeout"] = _seconds((block.tls or TLSOptions()).timeout)
     if block.tls is not None:
-        found |= {"tls_required": True, "tls_verify": True, **certificate_end(block.tls)}
+        found |= {"tls_required": True, "tls_verify": True, **certificate_end(gateways.listener)}
     found |= {name: value for name, value in optional.items() if value}
     if block.gateways:
         found["gateways"] = [_remote_gateway(each, gateways) for each in block.gateways]

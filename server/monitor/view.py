@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ..client import Clients
     from ..clock import Clock
     from ..config.options import Options
+    from ..connection import Listener
     from ..gateway import Gateways
     from ..identity import ServerIdentity
     from ..jetstream.engine import JetStream
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from ..mqtt.listener import MQTTListener
     from ..operator import OperatorMode
     from ..route import Routes
+    from ..websocket.listener import WebSocketListener
 
 
 class MonitoredServer(Protocol):
@@ -53,9 +55,14 @@ class Monitored(MonitoredServer, MonitoredLinks, Protocol):
     """A running server and its parts, such as `app.Server`. A part that is not enabled is None."""
 
     clients: Clients
+    websocket: WebSocketListener | None
     operator: OperatorMode | None
     jetstream: JetStream | None
     mqtt: MQTTListener | None
+
+    @property
+    def listener(self) -> Listener:
+        """The sockets of clients."""
 
 
 def head(server: MonitoredServer) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from ..config.tls import TLSConfigError
 from ..config.tree import ConfigError
 from ..logging import ServerLogger
 from ..memory import configure_allocator
+from ..renewal import Contexts, read_contexts
 from ..slices import TurnScheduler, finish, paced
 from .collector import Collector
 from .files import ports_path, write_pid, write_ports
@@ -41,6 +42,7 @@ _SOON = 0.05  # s after the start, for what no client need wait for
 class _Read(NamedTuple):
     """A configuration that was read again, and what of it can be applied.
 
+    contexts: new TLS contexts of the listeners.
     tokens: references that keep the parsed tokens in memory.
     files: the files after they were read.
     """
@@ -49,6 +51,7 @@ class _Read(NamedTuple):
     warnings: list[ConfigProblem]
     refusals: list[ConfigProblem]
     compared: Reload
+    contexts: Contexts
     tokens: list[object]
     files: Files
 
@@ -183,8 +186,9 @@ class Process:
             try:
                 options = self.line.options()
                 warnings, refusals = unsupported(options)
-                found, tokens = compare(before, options), _tokens(options)
-                made.append(_Read(options, warnings, refusals, found, tokens, stamps(options.config_files)))
+                found, contexts, tokens = compare(before, options), read_contexts(options), _tokens(options)
+                files = stamps(options.config_files)
+                made.append(_Read(options, warnings, refusals, found, contexts, tokens, files))
             except Exception as error:
                 made.append(error)
             return True
@@ -200,13 +204,13 @@ class Process:
             return ["can only reload config when a file is provided using -c or --config"]
         try:
             read = await read_settled(self._read, self.options)
-            options, warnings, refusals, found, *_ = read
+            options, warnings, refusals, found, contexts, *_ = read
             if refusals:
                 return [str(problem) for problem in refusals]
             if found.refused:
                 return found.refused
             turns = TurnScheduler(self.server.clock.soon)
-            await finish(turns, paced(self.server.reloading(options)))
+            await finish(turns, paced(self.server.reloading(options, contexts)))
             self.log.configure(options)
             if options.pid_file and options.pid_file != self.options.pid_file:
                 write_pid(options.pid_file)

@@ -60,6 +60,7 @@ HEIGHT = {
     "monitor": 11,
     "system": 12,
     "banner": 12,
+    "renewal": 12,
     "app": 13,
     "embed": 14,
     "process": 14,

@@ -96,3 +96,8 @@ class TLSOptions:
     cert_match_skip_invalid: bool = option(
         False, "cert_match_skip_invalid", "bool", "Windows certificate store."
     )
+
+    @property
+    def first_certificate(self) -> str:
+        """The path of the certificate that is shown where no other one fits better; "" if there is none."""
+        return self.cert_file or (self.certs[0].cert_file if self.certs else "")
