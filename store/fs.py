@@ -7,11 +7,14 @@ POSIX promises, and no more. Data is durable after `sync`, and a name (created, 
 """
 
 import os
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 from typing import Protocol
 
 _STRANGE = ".strange"  # the end of a name that `set_aside` chooses
+_LARGE = 2048  # bytes from which on it costs more to copy a part than to tell the kernel of it
+_MOST_PARTS = 512  # that one call writes; every system takes 1,024
 
 
 class FileSystem(Protocol):
@@ -38,6 +41,10 @@ class FileSystem(Protocol):
 
     def write(self, file: int, data: bytes, offset: int) -> None:
         """Write all of `data` at `offset`."""
+        ...
+
+    def write_each(self, file: int, parts: Sequence[bytes], offset: int) -> None:
+        """Write all of these one after the other, from `offset` on, as `write` would write them joined."""
         ...
 
     def overwrite(self, file: int, data: bytes, offset: int) -> None:
@@ -138,6 +145,19 @@ class Disk:
         done = os.pwrite(file, data, offset)
         while done < len(data):
             done += os.pwrite(file, memoryview(data)[done:], offset + done)
+
+    def write_each(self, file: int, parts: Sequence[bytes], offset: int) -> None:
+        """Write all of these one after the other. Large ones are not joined first, which would copy them."""
+        size = sum(map(len, parts))
+        if size < len(parts) * _LARGE or not hasattr(os, "pwritev"):
+            self.write(file, parts[0] if len(parts) == 1 else b"".join(parts), offset)
+            return
+        for start in range(0, len(parts), _MOST_PARTS):
+            some = parts[start : start + _MOST_PARTS]
+            wanted, done = sum(map(len, some)), os.pwritev(file, some, offset)
+            if done < wanted:  # a signal came, or the disk is full
+                self.write(file, b"".join(some)[done:], offset + done)
+            offset += wanted
 
     def overwrite(self, file: int, data: bytes, offset: int) -> None:
         """Write in the place of the same number of bytes."""

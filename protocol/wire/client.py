@@ -45,14 +45,13 @@ class ClientParser(Parser):
         self.headers = headers
         self.deliver: Deliver | None = None
 
-    def _parse(self, data: bytes, ops: list[Op]) -> PeerError | None:
+    def _parse(self, data: bytes, ops: list[Op], pos: int) -> PeerError | None:
         largest = self.max_payload if self.max_payload >= 0 else NO_LIMIT
         verbs = _VERBS_OF_PUBLISHES if self.headers else _VERB_WITHOUT_HEADERS
         most = self.most
         end = len(data)
-        pos = 0
-        if self.deliver is not None:
-            pos, self.delivered, go_on = self.deliver(data, most, self.max_control_line, largest, verbs)
+        if self.deliver is not None and not ops:
+            pos, self.delivered, go_on = self.deliver(data, pos, most, self.max_control_line, largest, verbs)
             most = most - self.delivered if go_on else 0
         while pos < end and len(ops) < most:
             pos = scan_publishes(data, pos, most - len(ops), self.max_control_line, largest, verbs, ops)

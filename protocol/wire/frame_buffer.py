@@ -20,7 +20,7 @@ class FrameBuffer:
     """What is left over of earlier reads.
 
     size: its length in bytes.
-    need: the length at which the pieces are joined, 0 while it is not known.
+    need: the length at which the pieces are joined, one byte less than the frame's; 0 while it is not known.
     """
 
     __slots__ = ("_mapped", "chunks", "need", "size")
@@ -30,6 +30,11 @@ class FrameBuffer:
         self.size = 0
         self.need = 0
         self._mapped: mmap | None = None
+
+    @property
+    def lacking(self) -> int:
+        """How many bytes the frame still needs, up to its end; 0 if that is not known."""
+        return self.need + 1 - self.size if 0 < self.need < _MOST else 0
 
     def join(self, data: bytes) -> bytes | None:
         """Return all buffered bytes and `data` as one, or None if the frame cannot be complete yet."""

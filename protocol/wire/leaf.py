@@ -40,13 +40,14 @@ class LeafParser(Parser):
         self._verbs = (b"LMSG ", b"HMSG ")  # of publishes of the common form; b"" for none
         self.deliver: Deliver | None = None
 
-    def _parse(self, data: bytes, ops: list[Op]) -> PeerError | None:
+    def _parse(self, data: bytes, ops: list[Op], pos: int) -> PeerError | None:
         largest = self.max_payload if self.max_payload >= 0 else NO_LIMIT
         most = self.most
         end = len(data)
-        pos = 0
-        if self.deliver is not None and self._verbs[0]:
-            pos, self.delivered, go_on = self.deliver(data, most, self.max_control_line, largest, self._verbs)
+        if self.deliver is not None and not ops and self._verbs[0]:
+            pos, self.delivered, go_on = self.deliver(
+                data, pos, most, self.max_control_line, largest, self._verbs
+            )
             most = most - self.delivered if go_on else 0
         while pos < end and len(ops) < most:
             pos = scan_publishes(data, pos, most - len(ops), self.max_control_line, largest, self._verbs, ops)

@@ -20,12 +20,15 @@ from . import violations
 from .frame_buffer import FrameBuffer
 from .ops import VIOLATION, Op
 
-# Called with data, and most, longest, largest, verbs as in `native.deliver_publishes`. Returns (position,
+# Called with data, pos, most, longest, largest and verbs as in `native.deliver_publishes`. Returns (position,
 # count) as that does, and whether to parse on.
-Deliver = Callable[[bytes, int, int, int, tuple[bytes, bytes]], tuple[int, int, bool]]
+Deliver = Callable[[bytes, int, int, int, int, tuple[bytes, bytes]], tuple[int, int, bool]]
 
 _UNTIL_CONNECTED = 1 << 62  # more bytes than can come: what follows CONNECT stays buffered
 _MOST = 512
+_APART = (
+    4096  # bytes behind an unfinished frame from which on they are not joined to it, which would copy them
+)
 NO_LIMIT = 1 << 62  # bytes; a payload that may have any size
 _FIRST_OF_CONNECT, _FIRST_OF_INFO = b"Cc", b"Ii"
 
@@ -76,14 +79,25 @@ class Parser:
         self.delivered = 0
         if self._dead:
             return []
+        ops: list[Op] = []
+        violation: PeerError | None = None
+        pos = delivered = 0
         buffer = self.buffer
         if buffer.chunks:
-            joined = buffer.join(data)
+            lacking = 0 if self._awaits_connect else buffer.lacking
+            if lacking and len(data) - lacking >= _APART:
+                pos = lacking
+            joined = buffer.join(data[:pos] if pos else data)
             if joined is None:
                 return []
-            data = joined
-        ops: list[Op] = []
-        violation = self._first(data, ops) if self._awaits_connect else self._parse(data, ops)
+            if pos:
+                violation = self._parse(joined, ops, 0)
+                delivered, self.delivered = self.delivered, 0
+            else:
+                data = joined
+        if violation is None:
+            violation = self._first(data, ops) if self._awaits_connect else self._parse(data, ops, pos)
+        self.delivered += delivered
         if violation is not None:
             self._dead = True
             ops.append((VIOLATION, violation))
@@ -123,10 +137,10 @@ class Parser:
 
     # --- what each kind says
 
-    def _parse(self, data: bytes, ops: list[Op]) -> PeerError | None:
-        """Parse what is complete in `data`, and buffer the rest.
+    def _parse(self, data: bytes, ops: list[Op], pos: int) -> PeerError | None:
+        """Parse what is complete in `data` from `pos` on, and buffer the rest.
 
-        A violation ends the parse and is returned.
+        A violation ends the parse and is returned. If there are operations already, nothing is delivered.
         """
         raise NotImplementedError
 

@@ -163,12 +163,13 @@ def deliver_routed(
     space: SubjectSpace,
     kind: int,
     data: bytes,
+    pos: int,
     most: int,
     longest: int,
     largest: int,
     verbs: tuple[bytes, bytes],
 ) -> tuple[int, int, int, int]:
-    """Deliver the publishes of a leaf or route that `data` begins with, as `fan_out` would, in one pass.
+    """Deliver the publishes of a leaf or route from `pos` on, as `fan_out` would, in one pass.
 
     Return (position, count, size, how many deliveries of wide plans are queued). Publishes that name queue
     groups are among them, if the groups have members here. See `native.deliver_publishes` for the others.
@@ -176,7 +177,7 @@ def deliver_routed(
     lookups = space.routed_lookups if space.mappings.empty else space.mapped_lookups
     limits = most, longest, largest, verbs
     return deliver_publishes(
-        lookups, None, kind, space.trace_mark, space.pending_flush, [], 1, data, 0, *limits
+        lookups, None, kind, space.trace_mark, space.pending_flush, [], 1, data, pos, *limits
     )[:4]
 
 

@@ -136,9 +136,9 @@ class ClientConnection(ClientPeer):
     # --- operations of the client
 
     def _deliver(
-        self, data: bytes, most: int, longest: int, largest: int, verbs: tuple[bytes, bytes]
+        self, data: bytes, pos: int, most: int, longest: int, largest: int, verbs: tuple[bytes, bytes]
     ) -> tuple[int, int, bool]:
-        """Deliver the publishes that `data` begins with, as `fan_out` would deliver them parsed.
+        """Deliver the publishes from `pos` on, as `fan_out` would deliver them parsed.
 
         See `protocol.wire.client.Deliver`.
         """
@@ -148,7 +148,7 @@ class ClientConnection(ClientPeer):
         lookups = account.lookups if unmapped else account.mapped_lookups
         if not self.headers:
             verbs = (verbs[0], b"")  # an HPUB of a client that has no headers ends its connection
-        pos = count = size = 0
+        count = size = 0
         prepared = -1  # the place of the publish that a plan was made for last
         together, go_on = TOGETHER, True
         while go_on and count < most and pos < len(data):

@@ -156,13 +156,15 @@ class ServerConnection(Connection):
         raise NotImplementedError
 
     def _deliver(
-        self, data: bytes, most: int, longest: int, largest: int, verbs: tuple[bytes, bytes]
+        self, data: bytes, pos: int, most: int, longest: int, largest: int, verbs: tuple[bytes, bytes]
     ) -> tuple[int, int, bool]:
-        """Deliver the publishes that `data` begins with while they are parsed; see `wire.parser.Deliver`."""
+        """Deliver the publishes from `pos` on while they are parsed; see `wire.parser.Deliver`."""
         account = self._quick_account()
         if account is None:
-            return 0, 0, True
-        pos, count, size, queued = deliver_routed(account, self.number, data, most, longest, largest, verbs)
+            return pos, 0, True
+        pos, count, size, queued = deliver_routed(
+            account, self.number, data, pos, most, longest, largest, verbs
+        )
         self._count(account, count, size)
         self._flusher.queued_wide(queued)
         return pos, count, not queued

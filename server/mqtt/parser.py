@@ -44,8 +44,7 @@ class MQTTParser(ClientParser):
             self.buffer.keep(data[following:], _UNTIL_CONNECTED)
         return None
 
-    def _parse(self, data: bytes, ops: list[Op]) -> PeerError | None:
-        pos = 0
+    def _parse(self, data: bytes, ops: list[Op], pos: int) -> PeerError | None:
         while pos < len(data) and len(ops) < self.most:
             following = self._frame(data, pos, -1, ops)
             if following < 0:

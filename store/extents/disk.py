@@ -11,7 +11,7 @@ there are keys. Promises:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ..fs import FileSystem
@@ -162,6 +162,14 @@ class ExtentDisk:
             self._below.write(file, data, offset)
         else:
             opened.write(data, offset)
+
+    def write_each(self, file: int, parts: Sequence[bytes], offset: int) -> None:
+        """Write all of these one after the other."""
+        opened = self._files.get(file)
+        if opened is None:
+            self._below.write_each(file, parts, offset)
+        else:
+            opened.write(b"".join(parts), offset)
 
     def overwrite(self, file: int, data: bytes, offset: int) -> None:
         """Write in the place of the same number of bytes."""

@@ -253,11 +253,11 @@ class Block:
         ahead: whether zeros may be written ahead. A sync then needs no change of the file's size.
         """
         header = b"" if self.created else self.header.encode()
-        write = BlockWrite(self, self.taken, b"".join(self.pending), self.end, header)
+        write = BlockWrite(self, self.taken, self.pending, self.end, header)
         self.pending = []
         self.taken = self.end
         self.created = True
-        self.small = self.small + 1 if len(write.data) <= _SMALL else 0
+        self.small = self.small + 1 if write.size <= _SMALL else 0
         if self.end >= self.reserved:
             self.reserved = 0
             if ahead and self.small > _RUN:
@@ -275,6 +275,7 @@ class Block:
 class BlockWrite:
     """Bytes of one block that are to be written from `offset` on, and synced; its file then ends at `end`.
 
+    parts: the bytes, one after the other.
     header: what to create the file with, b"" if it exists.
     ahead: how many zeros to write behind `end`.
     cut: whether to cut off what is behind `end`.
@@ -282,11 +283,16 @@ class BlockWrite:
 
     block: Block
     offset: int
-    data: bytes
+    parts: list[bytes]
     end: int
     header: bytes
     ahead: int = 0
     cut: bool = False
+
+    @property
+    def size(self) -> int:
+        """How many bytes the parts have together."""
+        return self.end - self.offset
 
 
 def accounted(length: int) -> int:

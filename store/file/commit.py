@@ -77,12 +77,12 @@ class StreamCommit:
         if write.header:
             self._fs.make_directory(self._directory)
             write_file(self._fs, write.block.path, write.header)
-        if write.data or write.cut:
+        if write.parts or write.cut:
             path = write.block.path
             file = self._handles.pin(path)
             try:
-                if write.data:
-                    self._fs.write(file, write.data, write.offset)
+                if write.parts:
+                    self._fs.write_each(file, write.parts, write.offset)
                 if write.cut:
                     self._fs.truncate(file, write.end)
                 elif write.ahead:

@@ -364,7 +364,7 @@ class FileStream(IndexedStream):
         commit.little = not (commit.writes or self._erasures or removals)
         if active.pending or not active.created:
             commit.writes.append(write := active.take(ahead=not self._fs.delays_sync))
-            commit.little = commit.little and not write.header and len(write.data) <= QUICK_BYTES
+            commit.little = commit.little and not write.header and write.size <= QUICK_BYTES
         commit.note = self._manifest.note(active, deletes, self.last_seq, self.last_time)
         if self._erasures:
             commit.erasures, self._erasures = [erasure(*one) for one in self._erasures], []

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 Choose = Callable[[int], int]  # returns a number from 0 to its argument, both included
@@ -186,6 +186,9 @@ class FakeDisk:
                 raise OSError(errno.ENOSPC, "no space left")
             return
         self._write(inode, offset, data)
+
+    def write_each(self, file: int, parts: Sequence[bytes], offset: int) -> None:
+        self.write(file, b"".join(parts), offset)
 
     def overwrite(self, file: int, data: bytes, offset: int) -> None:
         self.write(file, data, offset)

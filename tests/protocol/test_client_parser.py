@@ -1,10 +1,12 @@
 """ClientParser against a small model: any frames in any pieces; junk; limits; the reference's error texts."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyjs.native import scan_publishes
 from pyjs.protocol.errors import PeerError
 from pyjs.protocol.wire import encode
 from pyjs.protocol.wire.client import ClientParser
@@ -58,6 +60,76 @@ def test_any_frames_in_any_pieces(sent: list[tuple[bytes, Op]], cuts: list[int])
     wanted = [op for _, op in sent]
     assert ClientParser().feed(data) == wanted
     assert feed_in_pieces(ClientParser(), data, cuts) == wanted
+
+
+class Receiver:
+    """Delivers at once what begins with a publish to `quick`, as a connection may; keeps all in order."""
+
+    def __init__(self) -> None:
+        self.parser = ClientParser()
+        self.parser.deliver = self._deliver
+        self.got: list[Op] = []
+
+    def _deliver(
+        self, data: bytes, pos: int, most: int, longest: int, largest: int, verbs: tuple[bytes, bytes]
+    ) -> tuple[int, int, bool]:
+        count = 0
+        while count < most and data.startswith(b"PUB quick ", pos):
+            found: list[Op] = []
+            pos = scan_publishes(data, pos, 1, longest, largest, verbs, found)
+            if not found:
+                break
+            self.got += found
+            count += 1
+        return pos, count, True
+
+    def read(self, data: bytes) -> None:
+        before = len(self.got)
+        operations = self.parser.feed(data)
+        assert self.parser.delivered == len(self.got) - before
+        self.got += operations
+        if self.parser.left:
+            self.read(data[-self.parser.left :])
+
+
+filled = st.builds(
+    lambda name, letter, size: publish(name, b"", b"", letter * size),
+    st.sampled_from([b"quick", b"slow"]),
+    st.sampled_from([b"a", b"\r\n", b"PUB quick 0\r\n\r\n"]),
+    st.integers(0, 6000),
+)
+
+
+@given(st.lists(filled | frames, max_size=12), st.lists(st.integers(0, 1 << 16), max_size=8))
+def test_large_reads_keep_the_order_of_what_is_delivered_at_once(
+    sent: list[tuple[bytes, Op]], cuts: list[int]
+) -> None:
+    data, receiver = b"".join(frame for frame, _ in sent), Receiver()
+    edges = [0, *sorted(cut % (len(data) + 1) for cut in cuts), len(data)]
+    for start, end in pairwise(edges):
+        receiver.read(data[start:end])
+    assert receiver.got == [op for _, op in sent]
+
+
+@pytest.mark.parametrize("first", [b"quick", b"slow"])
+def test_nothing_is_delivered_before_an_operation_that_a_read_completes(first: bytes) -> None:
+    pieces = [publish(first, b"", b"", bytes(9000)), *[publish(b"quick", b"", b"", b"x" * 900)] * 9]
+    data, receiver = b"".join(frame for frame, _ in pieces), Receiver()
+    receiver.read(data[:5000])
+    receiver.read(data[5000:])
+    assert receiver.got == [op for _, op in pieces]
+
+
+@pytest.mark.parametrize("end", [b"\r\n", b"\r\r", b"xx", b"\n\r"])
+def test_a_payload_that_another_read_completes_is_checked_like_any_other(end: bytes) -> None:
+    data = b"PUB a 5000\r\n" + bytes(5000) + end + b"PING\r\n" * 2000
+    parser = ClientParser()
+    assert parser.feed(data[:2000]) == []
+    rest = parser.feed(data[2000:])
+    whole = ClientParser().feed(data)
+    assert [op[0] for op in rest[:3]] == [op[0] for op in whole[:3]]
+    assert (rest[0] == whole[0]) is (end == b"\r\n")
+    assert (rest[0][0] == VIOLATION) is (end != b"\r\n")
 
 
 @given(st.lists(frames, max_size=5))

@@ -19,6 +19,7 @@ import os
 import shutil
 import threading
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
@@ -229,6 +230,13 @@ class PowerDisk(fs.Disk):
         super().write(file, data, offset)
         if number := number_of(file):
             self.safe.took(number, (offset, len(data)), file)
+
+    def write_each(self, file: int, parts: Sequence[bytes], offset: int) -> None:
+        size = sum(map(len, parts))
+        self.faults.check("write", size)
+        super().write_each(file, parts, offset)
+        if number := number_of(file):
+            self.safe.took(number, (offset, size), file)
 
     def overwrite(self, file: int, data: bytes, offset: int) -> None:
         self.write(file, data, offset)

@@ -49,6 +49,6 @@ def test_no_plan_is_made_when_the_turn_is_over() -> None:
     frame = b"PUB a.b.c 0\r\n\r\n"
     deliver = client.connection.parser.deliver
     assert deliver is not None
-    assert deliver(frame, 512, 4096, 1 << 20, (b"PUB ", b"HPUB ")) == (0, 0, True)
+    assert deliver(frame, 0, 512, 4096, 1 << 20, (b"PUB ", b"HPUB ")) == (0, 0, True)
     client.connection.until += 1
-    assert deliver(frame, 512, 4096, 1 << 20, (b"PUB ", b"HPUB ")) == (len(frame), 1, True)
+    assert deliver(frame, 0, 512, 4096, 1 << 20, (b"PUB ", b"HPUB ")) == (len(frame), 1, True)
