@@ -60,6 +60,7 @@ DOCUMENTS: dict[str, dict[str, Schema]] = {
     "removed_peer": {"removed": OBJECT},
     "stored_message": {"subject": TEXT, "seq": NUMBER, "time": TEXT},
     "stream_info": {"config": OBJECT, "created": TEXT, "state": OBJECT},
+    "stream_template": {"config": OBJECT, "streams": LIST},
     "varz": {"server_id": TEXT, "server_name": TEXT, "version": TEXT},
     "benchmark": {"benchmark": TEXT, "clients": LIST, "total": OBJECT},
     "dead_letter": {

@@ -26,6 +26,7 @@ _ROWS = (
     ("seal", "remove:seal", "Make a Stream read-only for good", ()),
     ("state", "info:state", "A Stream's state only", ()),
     ("subjects", "subjects:subjects", "Subjects of a Stream with their message counts", ("subj",)),
+    ("template", "template:template", "Stream Templates of a server with legacy_api", ("templ", "t")),
     ("view", "messages:view", "Page through the messages of a Stream", ()),
 )
 

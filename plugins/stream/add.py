@@ -36,7 +36,7 @@ async def add(
 ) -> None:
     """Create a Stream. What no flag gives is asked."""
     async with connect() as connection:
-        config = await _described(connection, stream, file, given, defaults)
+        config = await described(connection, stream, file, given, defaults)
         if validate or into:
             validation.validate(config)
         if validate:
@@ -49,7 +49,7 @@ async def add(
         await create(connection, config)
 
 
-async def _described(
+async def described(
     connection: NatsConnection, stream: str, file: str | None, given: Given, defaults: bool
 ) -> StreamConfig:
     """Return the configuration given by a file, or by flags and answers."""

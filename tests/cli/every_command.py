@@ -216,5 +216,8 @@ ELSEWHERE = {
     "nsc status": "servers of an operator: tests/plugins/nsc/test_network.py",
     "server cluster peer-remove": "a cluster: tests/plugins/server/test_clusters.py",
     "server cluster step-down": "a cluster: tests/plugins/server/test_clusters.py",
+    "stream template add": "a server with legacy_api: tests/plugins/stream/test_template.py",
+    "stream template info": "a server with legacy_api: tests/plugins/stream/test_template.py",
+    "stream template ls": "a server with legacy_api: tests/plugins/stream/test_template.py",
     "stream cluster step-down": "a cluster: tests/plugins/stream/test_leadership.py",
 }
