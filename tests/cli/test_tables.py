@@ -124,6 +124,7 @@ ELSEWHERE = {
     "service ping",
     "service stats",
     "stream view",
+    "stream template ls",  # a server with legacy_api
 }
 FINDINGS = ("doctor", "explain", "server stream-check", "server consumer-check")  # whose exit code tells them
 
