@@ -353,7 +353,7 @@ class ClientConnection(ClientPeer):
     def _trace(self, operation: Op) -> None:
         from .trace import incoming
 
-        for text in incoming(operation, self.context.options.max_traced_msg_len):
+        for text in incoming(operation, self.context.options):
             self.context.log.trace(f"{self} - {text}")
 
     def _pinged(self) -> None:
@@ -423,7 +423,7 @@ class ClientConnection(ClientPeer):
     def _trace_delivery(self, lead: bytes, tail: bytes, size: int) -> None:
         from .trace import outgoing
 
-        for text in outgoing(lead, tail, size, self.context.options.max_traced_msg_len):
+        for text in outgoing(lead, tail, size, self.context.options):
             self.context.log.trace(f"{self} - {text}")
 
     # --- state that follows from options and account

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from ...protocol.quoting import quoted
 from ...protocol.wire.ops import HPUB, NAMES, PUB, Op
 from ..connection.trace import control, text
 
+if TYPE_CHECKING:
+    from ..config.options import Options
 
-def incoming(operation: Op, most: int) -> list[str]:
-    """Return the trace lines of a parsed operation, with a line of its own for the payload.
+_IN, _OUT = "<<-", "->>"
 
-    most: how many bytes of the payload to show; 0 means all.
-    """
+
+def incoming(operation: Op, options: Options) -> list[str]:
+    """Return the trace lines of a parsed operation, with a line of its own for the payload."""
     code = operation[0]
     if code in {PUB, HPUB}:
         name = NAMES[code]
@@ -18,15 +23,16 @@ def incoming(operation: Op, most: int) -> list[str]:
         sizes = [b"%d" % header_size] if code == HPUB else []
         fields = [subject, *([reply] if reply else []), *sizes, b"%d" % size]
         payload = tail[len(tail) - 2 - size : -2]
-        return [f"<<- [{name} {text(b' '.join(fields))}]", f"<<- MSG_PAYLOAD: [{_payload(payload, most)}]"]
+        return [f"{_IN} [{name} {text(b' '.join(fields))}]", *_payload(_IN, payload, header_size, options)]
     return [control(operation)]
 
 
-def outgoing(lead: bytes, tail: bytes, size: int, most: int) -> list[str]:
-    """Return the trace lines of a message to a client. `most` is as in `incoming`."""
+def outgoing(lead: bytes, tail: bytes, size: int, options: Options) -> list[str]:
+    """Return the trace lines of a message to a client."""
     head = lead + tail[: len(tail) - size - 4]
     payload = tail[len(tail) - 2 - size : -2]
-    return [f"->> [{text(head)}]", f"->> MSG_PAYLOAD: [{_payload(payload, most)}]"]
+    header_size = int(head.split()[-2]) if head.startswith(b"HMSG ") else 0
+    return [f"{_OUT} [{text(head)}]", *_payload(_OUT, payload, header_size, options)]
 
 
 def line(raw: bytes) -> str:
@@ -34,7 +40,14 @@ def line(raw: bytes) -> str:
     return f"->> [{text(raw.rstrip())}]"
 
 
-def _payload(payload: bytes, most: int) -> str:
+def _payload(direction: str, payload: bytes, header_size: int, options: Options) -> list[str]:
+    """Return the line of a payload, or with `trace_headers` of its headers; none where there is nothing."""
+    if options.trace_headers:
+        payload = payload[: header_size - len(b"\r\n\r\n")] if header_size else b""
+    if not payload:
+        return []
+    most = options.max_traced_msg_len
     shown = payload[:most] if most > 0 else payload
-    quoted = repr(shown)[2:-1].replace('"', '\\"').replace("\\'", "'")
-    return f'"{quoted}..."' if len(shown) < len(payload) else f'"{quoted}"'
+    more = "..." if len(shown) < len(payload) else ""
+    inside = quoted(shown.decode("utf-8", "surrogateescape"))[1:-1]
+    return [f'{direction} MSG_PAYLOAD: ["{inside}{more}"]']

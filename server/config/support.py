@@ -61,7 +61,6 @@ UNSUPPORTED: tuple[UnsupportedOption, ...] = (
     UnsupportedOption("websocket.tls.connection_rate_limit", "warn", _CLIENTS_ONLY),
     UnsupportedOption("mqtt.tls.connection_rate_limit", "warn", _CLIENTS_ONLY),
     UnsupportedOption("leafnodes.tls.connection_rate_limit", "warn", _CLIENTS_ONLY),
-    UnsupportedOption("max_traced_msg_len", "warn", "traces are not cut"),
     UnsupportedOption("jetstream.meta_compact", "warn", _OWN_COMPACTION),
     UnsupportedOption("jetstream.meta_compact_size", "warn", _OWN_COMPACTION),
     UnsupportedOption("jetstream.meta_compact_sync", "warn", _OWN_COMPACTION),
