@@ -93,12 +93,6 @@ class ClientConnection(ClientPeer):
             self.ping_timer.start()
         self.flush()
 
-    def slow_consumer(self, reason: str) -> None:
-        """Close a client that does not read."""
-        if not self.closed_reason:
-            self.context.statistics.slow_consumers += 1
-        super().slow_consumer(reason)
-
     def stale(self) -> None:
         """Close a client that does not answer pings."""
         self.context.statistics.stale += 1
@@ -452,7 +446,7 @@ class ClientConnection(ClientPeer):
 
     def reload(self) -> None:
         """Apply the new options."""
-        self.write_deadline = self.context.options.write_deadline
+        self.take_write_limits()
         self.handshake.reload()
 
     def send_async_info(self) -> None:

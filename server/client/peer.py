@@ -31,7 +31,7 @@ class Statistics:
     """Counters since the start of the server.
 
     in_msgs, in_bytes, out_msgs, out_bytes: messages and bytes from and to clients.
-    slow_consumers, stale: clients that were closed because they did not read, or did not answer pings.
+    slow_consumers, stale: how often clients did not read in time, or were closed as they answered no pings.
     stalls: how often a client was stalled because others read too slowly.
     total: how many clients have connected.
     """
@@ -123,6 +123,7 @@ class ClientPeer(Connection):
     def __init__(self, context: ClientContext, wire: ConnectionTransport, peer: tuple[str, int]) -> None:
         options = context.options
         super().__init__(context, wire, peer, options.write_deadline)
+        self.take_write_limits()
         self.options = ConnectOptions()
         self.user: User | None = None
         self.identified = False
@@ -131,6 +132,16 @@ class ClientPeer(Connection):
         self.parser = ClientParser(
             options.max_control_line, options.max_payload, headers=not options.no_header_support
         )
+
+    def take_write_limits(self) -> None:
+        """Take the options' limits of the time that a write may take."""
+        options = self.context.options
+        self.write_deadline = options.write_deadline
+        self.retries = options.write_timeout == "retry"
+
+    def count_slow(self) -> None:
+        """See `Outbound`."""
+        self.context.statistics.slow_consumers += 1
 
     @property
     def connection_type(self) -> str:

@@ -56,8 +56,6 @@ UNSUPPORTED: tuple[UnsupportedOption, ...] = (
     UnsupportedOption("ocsp_cache", "warn", "OCSP is not served", ({"enabled": False},)),
     UnsupportedOption("prof_port", "warn", "there is no Go profiler here"),
     UnsupportedOption("prof_block_rate", "warn", "there is no Go profiler here"),
-    UnsupportedOption("write_timeout", "warn", "a late write always closes the connection"),
-    UnsupportedOption("leafnodes.write_timeout", "warn", "a late write always closes the connection"),
     UnsupportedOption("websocket.tls.connection_rate_limit", "warn", _CLIENTS_ONLY),
     UnsupportedOption("mqtt.tls.connection_rate_limit", "warn", _CLIENTS_ONLY),
     UnsupportedOption("leafnodes.tls.connection_rate_limit", "warn", _CLIENTS_ONLY),
@@ -69,8 +67,6 @@ UNSUPPORTED: tuple[UnsupportedOption, ...] = (
         "warn",
         "Raft messages stay in the system account: in the account itself, its clients could forge them",
     ),
-    UnsupportedOption("cluster.write_timeout", "warn", "a late write always closes the connection"),
-    UnsupportedOption("gateway.write_timeout", "warn", "a late write always closes the connection"),
     UnsupportedOption("no_sublist_cache", "warn", "the cache of routing plans is always used"),
 )
 

@@ -27,14 +27,15 @@ REFUSED = "Authentication Failure"
 class PeerContext(ConnectionContext):
     """What routes share, or gateways: besides what any connections do, who may join.
 
-    slow_consumers: how many peers were closed because they did not read.
+    slow_consumers: how often peers did not read in time.
+    stale_connections: how many peers were closed because they did not answer pings.
     turns: the turns of the loop in which interest is advertised.
     """
 
     def __init__(self, clients: ConnectionContext) -> None:
         """`clients` is what the clients of this server share."""
         super().__init__(clients.options, clients.registry, clients.services)
-        self.slow_consumers = 0
+        self.slow_consumers = self.stale_connections = 0
         self.turns = TurnScheduler(self.clock.soon)
 
     @property
@@ -126,11 +127,14 @@ class ClusterConnection(ServerConnection):
         self.context.log.warning(f"{self} - {text}")
         self.close("Protocol Violation")
 
-    def slow_consumer(self, reason: str) -> None:
-        """Close a peer that does not read."""
-        if not self.closed_reason:
-            self.context.slow_consumers += 1
-        super().slow_consumer(reason)
+    def count_slow(self) -> None:
+        """See `Outbound`."""
+        self.context.slow_consumers += 1
+
+    def stale(self) -> None:
+        """Close a peer that does not answer pings."""
+        self.context.stale_connections += 1
+        super().stale()
 
     def stall(self, stalled: list[OutboundQueue]) -> None:
         """Do nothing: one slow client here must not delay what everyone else gets from the peer."""

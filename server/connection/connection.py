@@ -390,13 +390,15 @@ class Connection(Outbound, MessageEndpoint):
         """Close, because the peer does not answer pings."""
         self.fail("Stale Connection", "Stale Connection")
 
-    def slow_consumer(self, reason: str) -> None:
-        """Close, because the peer does not read."""
+    def slow_consumer(self, reason: str, *, keep: bool = False) -> None:
+        """See `Outbound.slow_consumer`."""
         if self.closed_reason:
             return
+        self.count_slow()
         self.context.log.warning(f"{self} - Slow Consumer Detected: {reason}, {self.pending} bytes pending")
-        self._end(reason)
-        self.wire.abort()
+        if not keep:
+            self._end(reason)
+            self.wire.abort()
 
     def _broken(self, peer_error: PeerError) -> None:
         """Close a peer that broke the protocol, after telling it if NATS has an error text for that."""

@@ -1,8 +1,8 @@
 """Outbound: the outgoing half of a connection, with one write per flush.
 
 Promises: at most `max_pending` bytes wait for a peer, and what is pending at any moment is sent within the
-write deadline; otherwise the peer is closed as a slow consumer. Never drops a message of a connection that
-stays open.
+write deadline; otherwise the peer is closed as a slow consumer. One that `retries` is kept if it has taken
+anything in that time. Never drops a message of a connection that stays open.
 """
 
 from __future__ import annotations
@@ -35,6 +35,9 @@ class Outbound(OutboundQueue):
     """The outgoing half of a connection; see the module.
 
     stall_at: how many pending bytes stall the producers.
+    retries: whether a peer that is late has more time, as long as it reads.
+    kernel_queue: returns how much the kernel holds for the peer, which a slow one may read for a long time
+        before there is room for more.
     counters: what counts the messages of this connection, besides the connection itself.
     """
 
@@ -51,6 +54,8 @@ class Outbound(OutboundQueue):
         self.clock = flusher.clock
         self.max_pending = max_pending
         self.write_deadline = write_deadline
+        self.retries = False
+        self.kernel_queue: Callable[[], int] = int
         self.stall_at = max_pending // 4 * 3
         self.counters: tuple[OutboundCounter, ...] = ()
         self._buffer_budget = buffer_budget
@@ -59,7 +64,9 @@ class Outbound(OutboundQueue):
         self._handed = 0
         self._counted = 0  # out_msgs at the last flush
         self._flushed = 0  # out_bytes at the last flush
-        self._due = 0
+        self._due = 0  # how much the peer must have taken when the deadline ends
+        self._taken = 0  # how much the kernel had taken when it began
+        self._read = 0  # how much the peer had taken then
         self._deadline: Timer | None = None
         self._open = True
 
@@ -103,8 +110,7 @@ class Outbound(OutboundQueue):
         if pending > self.stall_at or self._buffer_budget.short:
             self._flusher.stalled.append(self)
         if self._deadline is None:
-            self._due = self._handed
-            self._deadline = self.clock.call_later(self.write_deadline, self._check_deadline)
+            self._expect()
 
     def _write_in_pieces(self, queued: list[bytes]) -> None:
         """Write in pieces, until the peer has left too much unread.
@@ -150,9 +156,12 @@ class Outbound(OutboundQueue):
         for resume in waiting:
             resume()
 
-    def slow_consumer(self, reason: str) -> None:
-        """Close, because the peer does not read."""
+    def slow_consumer(self, reason: str, *, keep: bool = False) -> None:
+        """Close, because the peer does not read. keep: it reads too slowly, and is only counted."""
         raise NotImplementedError
+
+    def count_slow(self) -> None:
+        """Count a peer that does not read, or too slowly."""
 
     @property
     def is_open(self) -> bool:
@@ -177,8 +186,18 @@ class Outbound(OutboundQueue):
         pending = self._unread()
         if not self._open or not pending:
             return
-        if self._handed - pending < self._due:
-            self.slow_consumer(SLOW_DEADLINE)
-            return
+        taken = self._handed - pending
+        if taken < self._due:
+            reads = self.retries and (taken > self._taken or taken - self.kernel_queue() > self._read)
+            self.slow_consumer(SLOW_DEADLINE, keep=reads)
+            if not reads:
+                return
+        self._expect()
+
+    def _expect(self) -> None:
+        """Begin the deadline for what has been written so far."""
         self._due = self._handed
+        if self.retries:
+            self._taken = self._handed - self._unread()
+            self._read = self._taken - self.kernel_queue()
         self._deadline = self.clock.call_later(self.write_deadline, self._check_deadline)

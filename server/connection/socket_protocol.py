@@ -11,6 +11,7 @@ import asyncio
 import socket
 from typing import TYPE_CHECKING, ClassVar, Protocol, cast
 
+from .kernel_queue import kernel_queue
 from .wire import GONE
 
 if TYPE_CHECKING:
@@ -91,9 +92,16 @@ class SocketProtocol(asyncio.Protocol):
         wire, peer = self._take(transport)
         connection = self._make(wire, peer)
         self.connection = connection
+        self._watch_writes(connection)
+        self._begin(connection)
+
+    def _watch_writes(self, connection: Connection) -> None:
+        """Let the connection know how much its peer has not read."""
         assert self._transport is not None
         self._transport.set_write_buffer_limits(high=connection.stall_at)
-        self._begin(connection)
+        sock = self._transport.get_extra_info("socket")
+        if sock is not None:
+            connection.kernel_queue = kernel_queue(sock)
 
     def _take(self, transport: asyncio.BaseTransport) -> tuple[ConnectionTransport, tuple[str, int]]:
         """Take the socket. Return its wire, and its peer as (host, port)."""

@@ -43,7 +43,6 @@ class GatewayContext(PeerContext):
     documents: INFO and CONNECT of this server.
     way: what replies carry before them on their way back to this server.
     cluster_hash, server_hash: the parts of it.
-    stale_connections: how many peers were closed because they did not answer pings.
     towards: returns this server's route to another server of the cluster, for an account; None if there is
         none. Its arguments are the hash of that server, and the account's name.
     """
@@ -52,7 +51,6 @@ class GatewayContext(PeerContext):
         """`clients` is what the clients of this server share."""
         super().__init__(clients)
         self.documents = GatewayDocuments(self.options, self.identity, clients.info)
-        self.stale_connections = 0
         self.towards: Callable[[bytes, bytes], MessageEndpoint | None] = lambda server, account: None
         self.take(clients.options)
         self.way = way_to(self.name, self.identity.id)
@@ -103,7 +101,9 @@ class GatewayPeer(ClusterConnection):
     parser: GatewayParser
 
     def __init__(self, context: GatewayContext, wire: ConnectionTransport, peer: tuple[str, int]) -> None:
-        super().__init__(context, wire, peer, context.gateway.write_deadline)
+        write_deadline = context.gateway.write_deadline or context.options.write_deadline
+        super().__init__(context, wire, peer, write_deadline)
+        self.retries = context.gateway.write_timeout != "close"
         self.name = ""
         self.info: GatewayInfo | None = None
         # The peer has checked its own max_payload, which may be as large as any server's.
@@ -159,8 +159,3 @@ class GatewayPeer(ClusterConnection):
             return
         self.info = info
         self.introduced(info)
-
-    def stale(self) -> None:
-        """Close a peer that does not answer pings."""
-        self.context.stale_connections += 1
-        super().stale()

@@ -73,6 +73,8 @@ class LeafContext(ConnectionContext):
     authenticator: decides who may join.
     remote_accounts: names of accounts here -> the hub's names of them, where they differ.
     spans: whether the JetStream here is made up of several servers.
+    slow_consumers: how often leafs did not read in time.
+    stale_connections: how many leafs were closed because they did not answer pings.
     turns: the turns of the loop in which interest is advertised.
     events: is called when leafs come and go, if set.
     system_links: is called when links of the system account come and go, if set.
@@ -87,6 +89,7 @@ class LeafContext(ConnectionContext):
         self.authenticator = LeafAuthenticator(self.options, self.registry, authenticator)
         self.remote_accounts: dict[str, str] = {}
         self.spans = False
+        self.slow_consumers = self.stale_connections = 0
         self.events: LeafEvents | None = None
         self.system_links: SystemLinks | None = None
         self.turns = TurnScheduler(self.clock.soon)
@@ -224,6 +227,7 @@ class LeafPeer(ServerConnection):
     ) -> None:
         options = context.options
         super().__init__(context, wire, peer, options.leafnodes.write_deadline or options.write_deadline)
+        self.retries = options.leafnodes.write_timeout != "close"
         self.outbound = self
         self.remote = remote
         self.remote_id = self.name = ""
@@ -239,6 +243,15 @@ class LeafPeer(ServerConnection):
         self.interest_known = False
         self.leaf_permissions = LeafPermissions()
         self.parser = LeafParser(options.max_control_line, options.max_payload)
+
+    def count_slow(self) -> None:
+        """See `Outbound`."""
+        self.context.slow_consumers += 1
+
+    def stale(self) -> None:
+        """Close a peer that does not answer pings."""
+        self.context.stale_connections += 1
+        super().stale()
 
     @property
     def compression_options(self) -> CompressionOptions:

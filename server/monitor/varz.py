@@ -18,7 +18,7 @@ from .tls import certificate_end
 from .view import Monitored, head, uptime
 
 if TYPE_CHECKING:
-    from ..config.options import RemoteGateway
+    from ..config.options import ClusterOptions, GatewayOptions, LeafOptions, RemoteGateway
     from ..gateway import Gateways
 
 
@@ -58,22 +58,33 @@ def varz(server: Monitored, requests: Mapping[str, int] | None = None) -> dict[s
         document["system_account"] = server.registry.system.name
     if operator is not None and operator.authenticator.not_pinned:
         document["pinned_account_fails"] = operator.authenticator.not_pinned
-    kinds = {"clients": 0, "routes": 0, "gateways": 0, "leafs": 0}
-    statistics = server.clients.statistics
-    slow = {"clients": statistics.slow_consumers}
-    stale = {"clients": statistics.stale}
-    if server.routes is not None:
-        slow["routes"] = server.routes.slow_consumers
-    if server.gateways is not None:
-        slow["gateways"] = server.gateways.slow_consumers
-        stale["gateways"] = server.gateways.stale_connections
-    document["slow_consumer_stats"] = kinds | slow
-    document["stale_connection_stats"] = kinds | stale
+    document |= _late(server)
     if options.proxies:
         document["proxies"] = {"trusted": [{"key": key} for key in options.proxies]}
     if options.tls is not None:
         document |= certificate_end(server.listener)
     return document
+
+
+def _late(server: Monitored) -> dict[str, Any]:
+    """Return how often peers did not read, or answer pings, in time: in all, and by kind."""
+    statistics = server.clients.statistics
+    slow, stale = {"clients": statistics.slow_consumers}, {"clients": statistics.stale}
+    for kind, part in (("routes", server.routes), ("gateways", server.gateways), ("leafs", server.leafs)):
+        slow[kind] = part.slow_consumers if part is not None else 0
+        stale[kind] = part.stale_connections if part is not None else 0
+    return {
+        "slow_consumers": sum(slow.values()),
+        "stale_connections": sum(stale.values()),
+        "slow_consumer_stats": slow,
+        "stale_connection_stats": stale,
+    }
+
+
+def _write_limits(block: LeafOptions | ClusterOptions | GatewayOptions) -> dict[str, Any]:
+    """Return a block's own limits of the time that a write may take."""
+    found: dict[str, Any] = {"write_deadline": block.write_deadline} if block.write_deadline else {}
+    return found if block.write_timeout == "default" else found | {"write_timeout": block.write_timeout}
 
 
 def _configuration(server: Monitored) -> dict[str, Any]:
@@ -124,6 +135,7 @@ def _blocks(server: Monitored) -> dict[str, Any]:
         if options.leafnodes.tls is not None:
             leaf |= {"tls_required": True, "tls_verify": options.leafnodes.tls.verify}
             leaf |= certificate_end(server.leafs.listener) if server.leafs is not None else {}
+        leaf |= _write_limits(options.leafnodes)
     if options.leafnodes.remotes:
         leaf["remotes"] = [_leaf_remote(remote) for remote in options.leafnodes.remotes]
     return {
@@ -135,6 +147,7 @@ def _blocks(server: Monitored) -> dict[str, Any]:
         "jetstream": jetstream(server),
         "tls_timeout": _seconds((options.tls or TLSOptions()).timeout),
         "write_deadline": options.write_deadline,
+        **({} if options.write_timeout == "default" else {"write_timeout": options.write_timeout}),
     }
 
 
@@ -200,7 +213,7 @@ def _cluster(server: Monitored) -> dict[str, Any]:
     if cluster.tls is not None:
         found |= {"tls_required": True, "tls_verify": True, **certificate_end(routes.listener)}
     found["pool_size"] = routes.pool_size if routes.pooled else -1
-    return found
+    return found | _write_limits(cluster)
 
 
 def _gateway(server: Monitored) -> dict[str, Any]:
@@ -221,7 +234,7 @@ def _gateway(server: Monitored) -> dict[str, Any]:
     found |= {name: value for name, value in optional.items() if value}
     if block.gateways:
         found["gateways"] = [_remote_gateway(each, gateways) for each in block.gateways]
-    return found
+    return found | _write_limits(block)
 
 
 def _remote_gateway(given: RemoteGateway, gateways: Gateways) -> dict[str, Any]:
@@ -271,8 +284,6 @@ def _totals(server: Monitored) -> dict[str, Any]:
         direction, _, unit = name.partition("_")
         found[f"{direction}_client_{unit}"] = totals[name]
     return found | {
-        "slow_consumers": clients.statistics.slow_consumers,
-        "stale_connections": clients.statistics.stale,
         "stalled_clients": clients.statistics.stalls,
         "buffered": clients.buffer_budget.size,
         "max_buffered": clients.buffer_budget.limit,

@@ -139,6 +139,7 @@ class RoutePeer(ClusterConnection):
     def __init__(self, context: RouteContext, wire: ConnectionTransport, peer: tuple[str, int]) -> None:
         write_deadline = context.cluster.write_deadline or context.options.write_deadline
         super().__init__(context, wire, peer, write_deadline)
+        self.retries = context.cluster.write_timeout != "close"
         self.info: RouteInfo | None = None
         self.peer_lnoc = self.peer_lnocu = False
         # The peer has checked its own max_payload, which may be as large as any server's.

@@ -113,9 +113,8 @@ class WebSocketProtocol(SocketProtocol):
         self._wire.close()
 
     def _accept(self, answer: Accepted) -> None:
-        wire, transport, context = self._wire, self._transport, self._context
+        wire, context = self._wire, self._context
         assert wire is not None
-        assert transport is not None
         self._stop_timer()
         self._request = None
         wire.write(answer.response)
@@ -134,7 +133,7 @@ class WebSocketProtocol(SocketProtocol):
         connection.secure = None if self._secure is None else self._secure.agreed
         framed.attach(connection)
         self.connection, self._framed = connection, framed
-        transport.set_write_buffer_limits(high=connection.stall_at)
+        self._watch_writes(connection)
         connection.open()
 
     def _decipher(self, secure: SecureWire, data: bytes) -> bytes:

@@ -154,8 +154,7 @@ class SolicitedWebSocket(SocketProtocol):
         self._top.write(exchange.request)
 
     def _agree(self, agreed: Agreement) -> None:
-        context, transport = self._context, self._transport
-        assert transport is not None
+        context = self._context
         self._stop_timer()
         self._done = True
         reader = FrameReader(masked=False, most_inflated=MOST_INFLATED if agreed.compress else 0)
@@ -166,7 +165,7 @@ class SolicitedWebSocket(SocketProtocol):
         connection.secure = self._layers[-1].agreed if self._wanted.secure is not None else None
         framed.attach(connection)
         self.connection, self._framed = connection, framed
-        transport.set_write_buffer_limits(high=connection.stall_at)
+        self._watch_writes(connection)
         connection.open()
         if agreed.rest:
             framed.receive(agreed.rest)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ....protocol.lazy_dataclass import dataclass
 from .authorization import PermissionsOptions
-from .field import SECOND, option
+from .field import option
 from .leafnodes import CompressionOptions
 from .tls import TLSOptions
 
@@ -19,6 +19,9 @@ class PeerAuthorization:
     permissions: PermissionsOptions | None = option(
         None, "permissions", "permissions", "Deprecated; use `permissions` of the cluster.", reload=True
     )
+
+
+_WRITE_TIMEOUT = "After `write_deadline`: `close` or, if the peer reads, `retry` (the default)."
 
 
 def _accept() -> CompressionOptions:
@@ -83,7 +86,7 @@ class ClusterOptions:
         "default",
         "write_timeout",
         "choice",
-        "What happens after `write_deadline`.",
+        _WRITE_TIMEOUT,
         reload=True,
         choices=("default", "close", "retry"),
     )
@@ -126,12 +129,14 @@ class GatewayOptions:
     reject_unknown_cluster: bool = option(
         False, "reject_unknown_cluster reject_unknown", "bool", "Refuse clusters that are not listed."
     )
-    write_deadline: int = option(10 * SECOND, "write_deadline", "duration", "Longest time for a write.")
+    write_deadline: int | None = option(
+        None, "write_deadline", "duration", "Longest time for a write; if unset, the server's."
+    )
     write_timeout: str = option(
         "default",
         "write_timeout",
         "choice",
-        "What happens after `write_deadline`.",
+        _WRITE_TIMEOUT,
         choices=("default", "close", "retry"),
     )
     gateways: list[RemoteGateway] = option(

@@ -155,7 +155,7 @@ class LeafOptions:
         "default",
         "write_timeout",
         "choice",
-        "What happens after `write_deadline`.",
+        "After `write_deadline`: `close` or, if the peer reads, `retry` (the default).",
         choices=("default", "close", "retry"),
     )
     remotes: list[RemoteOptions] = option(

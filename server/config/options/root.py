@@ -151,7 +151,7 @@ class Options:
         "default",
         "write_timeout",
         "choice",
-        "What happens after `write_deadline`; `default` closes.",
+        "After `write_deadline`: `close` (the default) or, if the client reads, `retry`.",
         choices=("default", "close", "retry"),
     )
     lame_duck_duration: int = option(

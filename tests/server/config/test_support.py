@@ -22,9 +22,7 @@ def test_a_plain_configuration_is_served() -> None:
 @pytest.mark.parametrize(
     ("text", "start"),
     [
-        ("gateway { name: a, port: 7222\n write_timeout: retry }", "2:2: gateway.write_timeout: "),
         ("ocsp: true", "1:1: ocsp: "),
-        ("cluster { port: 6222\n write_timeout: retry }", "2:2: cluster.write_timeout: "),
         ("jetstream {\n meta_compact: 9 }", "2:2: jetstream.meta_compact: "),
         ("disable_sublist_cache: true", "1:1: no_sublist_cache: "),
         (
