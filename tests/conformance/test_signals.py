@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import signal
+import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from lib.eventually import eventually
 from lib.jetstream import SECOND, ApiFailureError, JetStream
 from lib.process import ServerProcess
+from lib.reference import binary
 from lib.wire import Msg, Wire
 
 BASE = 'listen: 127.0.0.1:<client>\nserver_name: S\npid_file: "<store>.pid"\n'
@@ -55,6 +58,22 @@ def test_ending_closes_clients_and_exits(launch: Callable[[str], ServerProcess],
         wire.ends()
     assert server.process is not None
     assert server.process.wait(30) in {0, 1}
+
+
+def test_an_interrupt_ends_it_though_a_script_began_it_in_the_background(
+    launch: Callable[[str], ServerProcess], implementation: str
+) -> None:
+    server = launch(BASE)
+    server.end()
+    program = (
+        binary() if implementation == "reference" else str(Path(sys.executable).with_name("pyjs-server"))
+    )
+    # What a shell without job control does for `program &`.
+    server.command = ["sh", "-c", 'trap "" INT; exec "$0" "$@"', program]
+    server.launch()
+    server.signal(signal.SIGINT)
+    assert server.process is not None
+    assert server.process.wait(30) == 0
 
 
 def test_waiting_requests_are_notified_of_the_end(launch: Callable[[str], ServerProcess]) -> None:
