@@ -25,6 +25,7 @@ class ServerIdentity:
 
     id: 56 characters in the form of a server's public key.
     key: the key pair of that id, if it is one; see `new`.
+    curve: what services encrypt for this server with, if it may ask one.
     name: never empty.
     start: wall time in ns.
     version: the nats-server version that this server follows.
@@ -37,6 +38,7 @@ class ServerIdentity:
     version: str = NATS_VERSION
     runtime: str = f"python{sys.version.split()[0]} ({native.FORM})"
     key: KeyPair | None = None
+    curve: KeyPair | None = None
 
     @classmethod
     def new(
@@ -46,13 +48,14 @@ class ServerIdentity:
 
         signs: the server will sign tokens, so its id is a real public key. To make one needs a library.
         """
-        key: KeyPair | None = None
+        key = curve = None
         if signs:
             from ..keys import KeyPair, KeyRole
 
             key = KeyPair.create(KeyRole.SERVER, random_bytes)
+            curve = KeyPair.create(KeyRole.CURVE, random_bytes)
         server_id = _server_id(random_bytes(32)) if key is None else key.public_key
-        return cls(server_id, name or server_id, start, key=key)
+        return cls(server_id, name or server_id, start, key=key, curve=curve)
 
 
 def cluster_name(options: Options, identity: ServerIdentity) -> str:

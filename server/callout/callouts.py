@@ -71,9 +71,9 @@ class Callouts:
         self._clock = clock
         self._log = log
         self._random = random_bytes
-        # A server that was started without callouts has an id that is no key.
+        # A server that was started without callouts has an id that is no key, and no other key.
         self._key = identity.key or KeyPair.create(KeyRole.SERVER, random_bytes)
-        self._xkey: KeyPair | None = None
+        self._xkey = identity.curve
         self._inboxes: dict[Account, str] = {}
         self._waiting: dict[str, _Question] = {}
 

@@ -41,6 +41,7 @@ class Clients(ClientContext):
     """The context that client connections share, and the connections themselves.
 
     connections: the open ones, by id.
+    configured: when the options in force were taken, in ns.
     closed: the latest `max_closed_clients` that were closed, oldest first, as (connection, reason, ns).
     """
 
@@ -56,6 +57,7 @@ class Clients(ClientContext):
         super().__init__(options, registry, services, info, gatekeeper or Authenticator(options, registry))
         self.connections: dict[int, ClientConnection] = {}
         self.closed: deque[tuple[ClientConnection, str, int]] = deque(maxlen=options.max_closed_clients)
+        self.configured = self.clock.now()
         self._gatekeeper = gatekeeper
         self._callouts: Callouts | None = None
         if isinstance(self.authenticator, Authenticator):
@@ -154,6 +156,7 @@ class Clients(ClientContext):
         Clients that may no longer connect are closed. The others have the permissions, limits and accounts of
         the new configuration from the next message on.
         """
+        self.configured = self.clock.now()
         authenticator = self._gatekeeper
         overrides: dict[str, Authentication] = {}
         if authenticator is None:

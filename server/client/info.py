@@ -92,5 +92,7 @@ class InfoDocument:
             document["connect_urls"] = self.connect_urls
         if self.lame_duck:
             document["ldm"] = True
+        if identity.curve is not None:
+            document["xkey"] = identity.curve.public_key
         document["api_lvl"] = API_LEVEL
         return document

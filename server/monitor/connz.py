@@ -1,14 +1,15 @@
-"""connz: the client connections, open and closed."""
+"""connz: the connections of clients, open and closed, and of leaf nodes that have joined."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ...protocol.duration import format_go
 from ...protocol.lazy_dataclass import dataclass
-from ...protocol.subject import matches
+from ...protocol.subject import collide
 from ...protocol.timestamp import format_rfc3339
+from ..accounts.subscription import ConnectionKind
 from ..slices import Steps, in_order, map_in_steps
 from .request import DEFAULT_LIMIT, RequestError, asked, page
 from .subsz import detail
@@ -17,6 +18,7 @@ from .view import Monitored, head, uptime
 
 if TYPE_CHECKING:
     from ..client.connection import ClientConnection
+    from ..leaf.connection import LeafConnection
 
 
 @dataclass(slots=True)
@@ -47,7 +49,7 @@ class ConnzRequest:
 class _Row:
     """A connection. `stop` (ns) and `reason` are set for a closed one."""
 
-    connection: ClientConnection
+    connection: ClientConnection | LeafConnection
     now: int
     stop: int = 0
     reason: str = ""
@@ -121,6 +123,8 @@ def _rows(server: Monitored, request: ConnzRequest) -> Iterator[_Row]:
     # Copies, because the lists may change between two steps.
     if state != "closed":
         yield from (_Row(connection, now) for connection in list(clients.connections.values()))
+        leafs = server.leafs.connections if server.leafs is not None else {}
+        yield from (_Row(connection, now) for connection in list(leafs.values()))
     if state != "open":
         yield from (_Row(connection, now, stop, reason) for connection, reason, stop in list(clients.closed))
 
@@ -133,19 +137,34 @@ def _wanted(row: _Row, request: ConnzRequest) -> Steps[bool]:
         return False
     if request.account and (connection.account is None or connection.account.name != request.account):
         return False
-    if request.mqtt_client and connection.mqtt_client != request.mqtt_client:
+    if request.mqtt_client and _mqtt_client(connection) != request.mqtt_client:
         return False
     wanted = request.filter_subject
     if not wanted:
         return True
     for subscription in connection.subscriptions.all():
-        if matches(subscription.subject, wanted):
+        if collide(subscription.subject, wanted):
             return True
         yield
     return False
 
 
-def _user(connection: ClientConnection) -> str:
+def _mqtt_client(connection: ClientConnection | LeafConnection) -> str:
+    return "" if connection.kind is ConnectionKind.LEAF else cast("ClientConnection", connection).mqtt_client
+
+
+def _refused_token(given: ClientConnection | LeafConnection) -> str:
+    """Return the token that a client sent, and was not let in with."""
+    if given.kind is ConnectionKind.LEAF:
+        return ""
+    connection = cast("ClientConnection", given)
+    return connection.options.jwt if connection.user is None else ""
+
+
+def _user(given: ClientConnection | LeafConnection) -> str:
+    if given.kind is ConnectionKind.LEAF:
+        return str(given.who().get("user", ""))
+    connection = cast("ClientConnection", given)
     user = connection.user
     if user is not None and (user.nkey or user.name):
         return user.nkey or user.name
@@ -156,8 +175,7 @@ def _document(row: _Row, request: ConnzRequest) -> Steps[dict[str, Any]]:
     connection = row.connection
     document: dict[str, Any] = {
         "cid": connection.id,
-        "kind": "Client",
-        "type": connection.client_type,
+        **_kind(connection),
         "ip": connection.peer[0],
         "port": connection.peer[1],
         "start": format_rfc3339(connection.start),
@@ -181,12 +199,12 @@ def _document(row: _Row, request: ConnzRequest) -> Steps[dict[str, Any]]:
     if connection.stalls:
         document["stalls"] = connection.stalls
     document["subscriptions"] = len(connection.subscriptions)
-    options = connection.options
-    for name, value in (("name", options.name), ("lang", options.lang), ("version", options.version)):
-        if value:
-            document[name] = value
-    if connection.mqtt_client:
-        document["mqtt_client"] = connection.mqtt_client
+    who = connection.who()
+    for name, key in (("name", "name"), ("lang", "lang"), ("version", "ver")):
+        if who.get(key):
+            document[name] = who[key]
+    if _mqtt_client(connection):
+        document["mqtt_client"] = _mqtt_client(connection)
     if connection.secure is not None:
         document |= tls_facts(connection.secure, peers=request.auth)
     if request.auth:
@@ -195,16 +213,21 @@ def _document(row: _Row, request: ConnzRequest) -> Steps[dict[str, Any]]:
         if connection.account is not None:
             document["account"] = connection.account.name
             document["name_tag"] = connection.account.display
-        user = connection.user
-        if user is None and options.jwt:
-            document["jwt"] = options.jwt
-        if user is not None and user.session is not None:
-            session = user.session.describe()
-            document |= {name: session[name] for name in ("jwt", "issuer_key", "tags") if session[name]}
+        if _refused_token(connection):
+            document["jwt"] = _refused_token(connection)
+        document |= {name: who[name] for name in ("jwt", "issuer_key", "tags") if who.get(name)}
     return document | (yield from _subscriptions(connection, request))
 
 
-def _subscriptions(connection: ClientConnection, request: ConnzRequest) -> Steps[dict[str, Any]]:
+def _kind(connection: ClientConnection | LeafConnection) -> dict[str, str]:
+    if connection.kind is ConnectionKind.LEAF:
+        return {"kind": "Leafnode"}
+    return {"kind": "Client", "type": cast("ClientConnection", connection).client_type}
+
+
+def _subscriptions(
+    connection: ClientConnection | LeafConnection, request: ConnzRequest
+) -> Steps[dict[str, Any]]:
     subscriptions = connection.subscriptions.all()
     if not subscriptions:
         return {}

@@ -244,6 +244,8 @@ class Monitor:
             found = PAGES[path](self._server, query)
         documents = [found if isinstance(found, dict) else (yield from found)]
         del found
+        if path == "/raftz" and not documents[0]:
+            return HttpResponse(404, _TEXT, b"No Raft nodes returned, check supplied filters")
         body = yield from indented(documents[0])
         yield from freeing(documents)
         return HttpResponse(200, _JSON, body)

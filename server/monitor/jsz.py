@@ -136,8 +136,7 @@ def config(engine: JetStream) -> dict[str, Any]:
         found["sync_always"] = True
     if options.domain:
         found["domain"] = options.domain
-    found["strict"] = options.strict
-    return found
+    return found | {"compress_ok": True, "strict": options.strict}
 
 
 def limits(engine: JetStream) -> dict[str, int]:

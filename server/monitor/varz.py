@@ -41,7 +41,7 @@ def varz(server: Monitored, requests: Mapping[str, int] | None = None) -> dict[s
     document |= _totals(server)
     document["http_req_stats"] = dict(requests or {})
     options = server.options
-    document["config_load_time"] = format_rfc3339(start)
+    document["config_load_time"] = format_rfc3339(server.clients.configured)
     if options.config_digest:
         document["config_digest"] = options.config_digest
     for key, value in (("tags", options.server_tags), ("metadata", options.server_metadata)):
@@ -104,6 +104,8 @@ def _configuration(server: Monitored) -> dict[str, Any]:
         found["tls_verify"] = options.tls.verify
     if server.clients.info.connect_urls:
         found["connect_urls"] = server.clients.info.connect_urls
+    if server.clients.info.websocket_urls:
+        found["ws_connect_urls"] = server.clients.info.websocket_urls
     found["max_connections"] = options.max_connections
     if options.max_subscriptions:
         found["max_subscriptions"] = options.max_subscriptions
@@ -204,9 +206,7 @@ def _cluster(server: Monitored) -> dict[str, Any]:
         return {"name": name} if name else {}
     found: dict[str, Any] = {"name": routes.name, "addr": cluster.host, "cluster_port": routes.port}
     found["auth_timeout"] = _seconds(routes.auth_timeout)
-    urls = [
-        url.rpartition("/")[2].rpartition("@")[2] for url in (each.rstrip("/") for each in cluster.routes)
-    ]
+    urls = [_place(url) for url in cluster.routes]
     if urls:
         found["urls"] = urls
     found["tls_timeout"] = _seconds((cluster.tls or TLSOptions()).timeout)
@@ -239,7 +239,7 @@ def _gateway(server: Monitored) -> dict[str, Any]:
 
 def _remote_gateway(given: RemoteGateway, gateways: Gateways) -> dict[str, Any]:
     remote = gateways.remotes.known.get(given.name)
-    urls = [url.rpartition("/")[2].rpartition("@")[2] for url in (each.rstrip("/") for each in given.urls)]
+    urls = [_place(url) for url in given.urls]
     timeout = {} if given.tls is None else {"tls_timeout": _seconds(given.tls.timeout)}
     return {"name": given.name, **timeout, "urls": urls if remote is None else remote.urls}
 
@@ -261,7 +261,15 @@ def jetstream(server: Monitored) -> dict[str, Any]:
 def _leaf_remote(remote: RemoteOptions) -> dict[str, Any]:
     denied = {"imports": remote.deny_imports, "exports": remote.deny_exports}
     deny = {name: list(subjects) for name, subjects in denied.items() if subjects}
-    return {"local_account": remote.account, **({"deny": deny} if deny else {})}
+    found: dict[str, Any] = {"local_account": remote.account}
+    if remote.tls is not None:
+        found["tls_timeout"] = _seconds(remote.tls.timeout)
+    return found | {"urls": [_place(url) for url in remote.urls]} | ({"deny": deny} if deny else {})
+
+
+def _place(url: str) -> str:
+    """Return the host and port of a URL, without what is secret in it."""
+    return url.rstrip("/").rpartition("/")[2].rpartition("@")[2]
 
 
 def _totals(server: Monitored) -> dict[str, Any]:

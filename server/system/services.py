@@ -154,7 +154,7 @@ SERVER: dict[str, Service] = {
 
 ACCOUNT: dict[str, Callable[[Monitored, str, Body], Steps[dict[str, Any]]]] = {
     "SUBSZ": lambda server, name, body: _subsz(server, {**body, "account": name, "subscriptions": True}),
-    "CONNZ": lambda server, name, body: _connz(server, {"auth": True, **body, "acc": name}),
+    "CONNZ": lambda server, name, body: _connz(server, {**body, "acc": name}),
     "LEAFZ": lambda server, name, body: _leafz(server, {**body, "account": name}),
     "JSZ": _account_jsz,
     "INFO": _account_info,

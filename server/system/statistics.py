@@ -32,9 +32,8 @@ def statsz(server: Monitored, others: int = 0) -> dict[str, Any]:
         "received": received,
         "received_from_clients": {"msgs": facts["in_client_msgs"], "bytes": facts["in_client_bytes"]},
         "slow_consumers": facts["slow_consumers"],
-        "stale_connections": facts["stale_connections"],
-        "stalled_clients": facts["stalled_clients"],
     }
+    found |= {key: facts[key] for key in ("stale_connections", "stalled_clients") if facts[key]}
     if server.routes is not None and server.routes.peers:
         found["routes"] = [_route(route) for route in server.routes.pools.connections]
     if server.gateways is not None and server.gateways.outbound:
@@ -42,6 +41,8 @@ def statsz(server: Monitored, others: int = 0) -> dict[str, Any]:
     found["active_servers"] = 1 + others
     if any(facts["slow_consumer_stats"].values()):
         found["slow_consumer_stats"] = facts["slow_consumer_stats"]
+    if any(facts["stale_connection_stats"].values()):
+        found["stale_connection_stats"] = facts["stale_connection_stats"]
     if facts["jetstream"]:
         found["jetstream"] = _jetstream(server, facts["jetstream"])
     return found | {"gomaxprocs": facts["gomaxprocs"]}
@@ -49,6 +50,7 @@ def statsz(server: Monitored, others: int = 0) -> dict[str, Any]:
 
 def _jetstream(server: Monitored, facts: dict[str, Any]) -> dict[str, Any]:
     """Return JetStream's part. Only the leader of the meta group lists the group's members."""
+    facts |= {"config": {key: value for key, value in facts["config"].items() if key != "store_dir"}}
     cluster = server.jetstream.cluster if server.jetstream is not None else None
     if cluster is None or cluster.view.is_leader:
         return facts

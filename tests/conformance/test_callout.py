@@ -346,7 +346,8 @@ def test_encrypted_questions(serve: Callable[[str], ServerProcess], seals: bool)
         with server.raw() as wire:
             wire.login(user="ann")
             request, message = service.hear()
-            assert message.headers["Nats-Server-Xkey"] == request.nats.server_id.xkey
+            key = message.headers["Nats-Server-Xkey"]
+            assert key == request.nats.server_id.xkey == wire.info["xkey"]
             service.say(message, allow()(request))
             assert wire.sync() == []
         if seals:

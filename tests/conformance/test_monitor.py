@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import http.client
 import json
+import signal
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from lib.eventually import eventually
 from lib.jetstream import JetStream
 from lib.process import ServerProcess
 
@@ -266,3 +268,49 @@ def test_pages_about_the_process(server: ServerProcess, path: str) -> None:
             assert isinstance(json.loads(body), dict)
     finally:
         link.close()
+
+
+def test_leaf_nodes_are_among_the_connections(launch: Callable[[str], ServerProcess]) -> None:
+    accounts = "accounts { A { users: [{user: a, password: p}] } }\nno_auth_user: a\n"
+    hub = launch(
+        "listen: 127.0.0.1:<client>\nserver_name: S\nhttp: 127.0.0.1:<http>\n"
+        + accounts
+        + "leafnodes { listen: 127.0.0.1:<leaf> }"
+    )
+    url = f"nats-leaf://a:p@127.0.0.1:{hub.ports['leaf']}"
+    spoke = launch(
+        "listen: 127.0.0.1:<client>\nserver_name: L\nhttp: 127.0.0.1:<http>\n"
+        + accounts
+        + f'leafnodes {{ remotes: [{{ url: "{url}", account: A }}] }}'
+    )
+    with spoke.connect() as wire:
+        wire.sub("from.the.spoke")
+        wire.sync()
+
+        def crossed() -> list[Any]:
+            page = document(hub, "/connz?auth=1&subs=1&acc=A")
+            return [
+                one for one in page["connections"] if "from.the.spoke" in one.get("subscriptions_list", [])
+            ]
+
+        eventually(crossed)
+        (found,) = crossed()
+        names = ("kind", "name", "account", "authorized_user")
+        assert [found[name] for name in names] == ["Leafnode", "L", "A", "a"]
+        assert "type" not in found
+        assert document(hub, f"/connz?cid={found['cid']}")["num_connections"] == 1
+    (remote,) = document(spoke, "/varz")["leaf"]["remotes"]
+    assert remote["urls"] == [f"127.0.0.1:{hub.ports['leaf']}"]
+
+
+def test_when_the_configuration_was_loaded(launch: Callable[[str], ServerProcess]) -> None:
+    server = launch("listen: 127.0.0.1:<client>\nhttp: 127.0.0.1:<http>\n")
+    first = document(server, "/varz")
+    assert first["config_load_time"] >= first["start"]
+    server.signal(signal.SIGHUP)
+    eventually(lambda: document(server, "/varz")["config_load_time"] > first["config_load_time"])
+    assert document(server, "/varz")["start"] == first["start"]
+
+
+def test_no_raft_groups_are_404(server: ServerProcess) -> None:
+    assert fetch(server, "/raftz")[0] == 404
