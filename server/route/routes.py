@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 SHUTDOWN = "Server Shutdown"
 _NAME = 22  # characters of a generated cluster name
 _OWN = ("nonce", "route_pool_idx", "compression")  # fields of INFO that concern one connection
-_MOST_LEARNT = 256  # servers that peers announce, and that are dialled at the same time
+_MOST_LEARNT = 256  # servers that peers announce, and that have not answered yet
 
 
 class RouteGateways(Protocol):
@@ -294,7 +294,7 @@ class Routes(RouteContext):
         known = info.server_id == self.identity.id or self.pools.has(info.server_id)
         if known or not info.ip or info.route_account:
             return
-        if sum(not remote.explicit for remote in self.remotes) >= _MOST_LEARNT:
+        if sum(not (remote.explicit or remote.server_id) for remote in self.remotes) >= _MOST_LEARNT:
             return
         try:
             target = RouteAddress.parse(info.ip)
