@@ -13,6 +13,7 @@ from ..slices import TurnScheduler
 from .context import ConnectionContext
 from .peer_certificate import names_host, names_user
 from .server_connection import ServerConnection
+from .socket_protocol import TLS_FAILED
 
 if TYPE_CHECKING:
     from ..accounts.flusher import OutboundQueue
@@ -87,10 +88,12 @@ class ClusterConnection(ServerConnection):
     """A route or gateway.
 
     info: the peer's INFO; None until it has come.
+    login: user and password of its CONNECT; None if it sent none, because this server dialled.
     """
 
     context: PeerContext
     info: ServerInfo | None = None
+    login: tuple[str, str] | None = None
 
     def __init__(
         self, context: PeerContext, wire: ConnectionTransport, peer: tuple[str, int], write_deadline: int
@@ -101,6 +104,17 @@ class ClusterConnection(ServerConnection):
     def who(self) -> dict[str, str]:
         """See Connection."""
         return {} if self.info is None else {"name": self.info.server_id, "ver": self.info.version}
+
+    def follow_authorization(self) -> None:
+        """Close a peer that dialled, and may join no longer, since other options apply now."""
+        if self.login is not None and not self.context.authorizes(*self.login, self.secure):
+            self.fail("Authorization Violation", REFUSED)
+        elif not self.is_pinned(self._tls()):
+            self.close(TLS_FAILED)
+
+    def _tls(self) -> TLSOptions | None:
+        """Return the TLS options that apply to the peer now."""
+        return self.context.tls
 
     def expect_introduction(self) -> None:
         """Close the connection if the peer has not introduced itself in time."""

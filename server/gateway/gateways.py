@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from ..cluster.bootstrap_peers import OtherCluster, among_clusters
 from ..connection import Listener
-from ..connection.socket_protocol import TLS_FAILED
 from ..slices import Slices, paced
 from .connect_info import announced
 from .inbound import InboundGateway
@@ -112,10 +111,8 @@ class Gateways(GatewayContext):
         """Apply new options in steps: TLS, and what has become of accounts."""
         self.take(options)
         self.remotes.take_tls()
-        for inbound in [each for each in self.inbound.values() if not each.is_pinned(self.tls)]:
-            inbound.close(TLS_FAILED)
-        for outbound in [each for each in self.outbound.values() if not each.is_pinned(each.remote.tls)]:
-            outbound.close(TLS_FAILED)
+        for connection in [*self.inbound.values(), *self.outbound.values()]:
+            connection.follow_authorization()
         for account in list(self.registry.accounts.values()):
             self.account_made(account)
             yield

@@ -94,7 +94,8 @@ class InboundGateway(GatewayPeer):
         except PeerError as peer_error:
             self.broke_protocol(peer_error.reason)
             return
-        if not self.context.authorizes(given.user, given.password, self.secure):
+        self.login = given.user, given.password
+        if not self.context.authorizes(*self.login, self.secure):
             self.fail("Authorization Violation", REFUSED)
         elif not given.gateway:
             self.fail("attempted to connect to gateway port", "Incorrect Port")

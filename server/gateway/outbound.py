@@ -20,6 +20,7 @@ from .peer import GatewayContext, GatewayPeer
 
 if TYPE_CHECKING:
     from ..accounts import Account
+    from ..config.options import TLSOptions
     from ..connection import ConnectionTransport
     from .connect_info import GatewayInfo
     from .recent_interest import RecentInterest
@@ -104,6 +105,9 @@ class OutboundGateway(GatewayPeer):
                 f'{self} - Outbound gateway connection to "{self.name}" ({info.server_id}) registered'
             )
             self.ping_timer.start()
+
+    def _tls(self) -> TLSOptions | None:
+        return self.remote.tls
 
     def _release(self, reason: str) -> None:
         self.stop_waiting()

@@ -386,6 +386,7 @@ class RouteConnection(RoutePeer):
         except PeerError as peer_error:
             self.broke_protocol(peer_error.reason)
             return
+        self.login = given.user, given.password
         refusal = self.context.refusal(given, self.secure)
         if refusal is not None:
             self.fail(*refusal)

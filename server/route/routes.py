@@ -16,7 +16,6 @@ from ...protocol.identifier import new_id
 from ...protocol.wire import encode
 from ..connection import Listener
 from ..connection.addresses import EVERYWHERE, bracketed, dialable
-from ..connection.socket_protocol import TLS_FAILED
 from .connection import RouteConnection
 from .peer import RouteContext
 from .peer_routes import PeerRoutes, objection, supersedes
@@ -151,8 +150,7 @@ class Routes(RouteContext):
             self.pools.account_made(account)
             yield
         for connection in self.pools.connections:
-            if not connection.is_pinned(self.tls):
-                connection.close(TLS_FAILED)
+            connection.follow_authorization()
             for account_route in list(connection.account_routes.values()):
                 bound = account_route.account
                 if bound is not None and self.registry.get(bound.name) is not bound:
