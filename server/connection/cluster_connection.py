@@ -57,6 +57,11 @@ class PeerContext(ConnectionContext):
         """The TLS options of the listener."""
         raise NotImplementedError
 
+    def _verify_always(self) -> None:
+        """Ask every peer for a certificate if there is TLS; `config.check` does so for configurations."""
+        if self.tls is not None:
+            self.tls.verify = True
+
     @property
     def known_urls(self) -> list[str]:
         """The configured URLs of peers."""

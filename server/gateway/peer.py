@@ -61,6 +61,7 @@ class GatewayContext(PeerContext):
         """Apply new options."""
         assert options.gateway is not None
         self.gateway: GatewayOptions = options.gateway
+        self._verify_always()
         interval = min(_SLOWEST_PING, options.ping_interval)
         self.options = self.documents.options = replace(options, ping_interval=interval)
 

@@ -54,6 +54,7 @@ class RouteContext(PeerContext):
         """Apply new options."""
         assert options.cluster is not None
         self.cluster: ClusterOptions = options.cluster
+        self._verify_always()
         interval = min(self.cluster.ping_interval or _SLOWEST_PING, options.ping_interval)
         self.options = self.documents.options = replace(
             options, ping_interval=interval, ping_max=self.cluster.ping_max or options.ping_max

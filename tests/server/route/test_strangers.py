@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 
 import pytest
 from lib.eventually import until
 from pyjs.server import Server
-from pyjs.server.config.options import ClusterOptions
+from pyjs.server.config.options import ClusterOptions, TLSOptions
 from pyjs.server.config.options.accounts import AccountOptions
 from pyjs.server.route import Routes
 from pyjs.server.route import routes as routes_module
@@ -101,5 +103,22 @@ def test_only_accounts_that_exist_are_pinned() -> None:
             answer = await hears(info(route_account="A", route_acc_add_reqid="r"))
             assert b'"route_acc_add_reqid":"r"' in answer.replace(b" ", b"")
             assert routes.also_pinned == {"A"}
+
+    asyncio.run(scenario())
+
+
+def test_a_server_in_a_program_asks_for_certificates_too() -> None:
+    pems = Path(__file__).parent.parent / "config" / "pem"
+    tls = TLSOptions(cert_file=str(pems / "server.pem"), key_file=str(pems / "server-key.pem"))
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+
+    async def scenario() -> None:
+        async with Server(cluster=ClusterOptions(name="C", host="127.0.0.1", port=-1, tls=tls)) as server:
+            assert server.routes is not None
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.routes.port, ssl=context)
+            with pytest.raises(ssl.SSLError):
+                await asyncio.wait_for(reader.read(), 10)
+            writer.close()
 
     asyncio.run(scenario())
