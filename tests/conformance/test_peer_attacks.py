@@ -115,3 +115,32 @@ def test_handshakes_that_never_end_do(launch: Launch) -> None:
                 pass
     with server.connect() as client:
         client.sync()
+
+
+DIALS = """
+listen: 127.0.0.1:<client>
+server_name: S
+leafnodes {{ reconnect: "200ms", remotes: [{{ url: "nats-leaf://127.0.0.1:{leaf}"
+    {first} }}] }}
+cluster {{ name: C, listen: 127.0.0.1:<route>, routes: ["nats-route://127.0.0.1:{route}"]
+    {tls} }}
+gateway {{ name: C, listen: 127.0.0.1:<gateway>, gateways: [{{ name: D, url: "nats://127.0.0.1:{gateway}" }}]
+    {tls} }}
+accounts {{ SYS {{ users: [{{ user: sys, password: p }}] }} }}
+system_account: SYS
+"""
+
+
+def test_who_answers_no_handshake_is_left_and_dialled_again(launch: Launch) -> None:
+    first = TLS.replace("timeout", "handshake_first: true, timeout")
+    with ExitStack() as ending:
+        silent = {kind: ending.enter_context(socket.create_server(("127.0.0.1", 0))) for kind in JOIN}
+        ports = {kind: listener.getsockname()[1] for kind, listener in silent.items()}
+        launch(DIALS.format(**ports, tls=TLS, first=first))
+        for listener in silent.values():
+            listener.settimeout(20)
+            with listener.accept()[0] as sock:
+                sock.settimeout(20)
+                while sock.recv(1 << 16):
+                    pass
+            listener.accept()[0].close()
