@@ -104,10 +104,8 @@ class WorkerThreads:
         """How long jobs waited for a thread."""
         return self._waits._replace(waiters=len(self._jobs))
 
-    def _next(self) -> Callable[[], object] | None:
-        """Return the next job, None if there is none. The lock is held."""
-        if not self._jobs:
-            return None
+    def _next(self) -> Callable[[], object]:
+        """Return the job that has waited for longest. The lock is held."""
         since, job = self._jobs.popleft()
         waited = monotonic_ns() - since
         self._waits = self._waits.plus(JobWaits(0, 1, waited, waited))
@@ -131,7 +129,7 @@ class WorkerThreads:
             except BaseException:
                 threading.excepthook(threading.ExceptHookArgs((*sys.exc_info(), threading.current_thread())))
             with self._lock:
-                job = self._next()
+                job = self._next() if self._jobs else None
                 if job is None and self._over:
                     return
                 if job is None:

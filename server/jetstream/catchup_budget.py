@@ -9,26 +9,34 @@ question that waits for longer than its asker does.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ..clock import SECOND
+
+if TYPE_CHECKING:
+    from ..clock import Clock
 
 DEFAULT_BYTES = 64 << 20
-PATIENCE = 8  # ticks after which a replica asks another server
+PATIENCE = 2 * SECOND  # ns after which a replica asks another server
 Asker = tuple[str, str]  # group, node
 
 
 class CatchupBudget:
     """The answers under way. most: bytes."""
 
-    def __init__(self, most: int = 0) -> None:
+    def __init__(self, clock: Clock, most: int = 0) -> None:
         """0 for the default."""
         self.most = most if most > 0 else DEFAULT_BYTES
-        self._sent: dict[Asker, tuple[int, int]] = {}  # tick, bytes
-        self._waiting: dict[Asker, tuple[int, Callable[[], int]]] = {}  # tick, sends the answer
+        self._clock = clock
+        self._sent: dict[Asker, tuple[int, int]] = {}  # time, bytes
+        self._waiting: dict[Asker, tuple[int, Callable[[], int]]] = {}  # time, sends the answer
 
-    def asked(self, asker: Asker, now: int, send: Callable[[], int]) -> None:
+    def asked(self, asker: Asker, send: Callable[[], int]) -> None:
         """Have a question answered, now or when there is room; its asker's last answer has arrived.
 
-        now: in ticks. send: sends the answer, and returns its size.
+        send: sends the answer, and returns its size.
         """
+        now = self._clock.now()
         self._sent.pop(asker, None)
         self._waiting.pop(asker, None)
         self._waiting[asker] = (now, send)

@@ -33,7 +33,6 @@ from .account.stream_closer import StreamCloser
 from .api import system as system_api
 from .api.disabled import Refusals
 from .api.table import TABLE, AccountApi
-from .catchup_budget import CatchupBudget
 from .directory import make_store_directory
 from .domain import map_domain, unmap_domain
 from .encryption import Encrypting, refuse_encrypted, unlocked
@@ -200,7 +199,7 @@ class JetStream:
             legacy_api=options.legacy_api,
             queues=RequestQueues(options.request_queue_limit, options.info_queue_limit or 0),
             stream_queue=StreamQueue.of(options.max_buffered_size, options.max_buffered_msgs),
-            catchup=CatchupBudget(options.max_outstanding_catchup),
+            max_outstanding_catchup=options.max_outstanding_catchup,
         )
 
     async def recovered(self) -> None:

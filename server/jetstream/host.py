@@ -126,7 +126,8 @@ class JetStreamHost:
     system: the system account, None if there is none.
     queues: how many requests may wait for their turn.
     stream_queue: how many publishes of a replicated stream may be under way.
-    catchup: how much may be under way to replicas that catch up.
+    max_outstanding_catchup: bytes that may be under way to replicas that catch up; 0 for the default.
+    catchup: what is under way to them.
     features: the feature flags that are on.
     legacy_api: whether stream templates and the API of 2020 are served.
     turns: where long work is done in slices, so that all of it together leaves time for the rest.
@@ -152,15 +153,17 @@ class JetStreamHost:
     system: Account | None = None
     queues: RequestQueues = field(default_factory=RequestQueues)
     stream_queue: StreamQueue = StreamQueue()
-    catchup: CatchupBudget = field(default_factory=CatchupBudget)
+    max_outstanding_catchup: int = 0
     features: frozenset[str] = frozenset()
     legacy_api: bool = False
     turns: TurnScheduler = field(init=False)
     deliveries: TurnScheduler = field(init=False)
+    catchup: CatchupBudget = field(init=False)
 
     def __post_init__(self) -> None:
         self.turns = TurnScheduler(self.executor.soon)
         self.deliveries = TurnScheduler(self.clock.soon)
+        self.catchup = CatchupBudget(self.clock, self.max_outstanding_catchup)
 
     def random_below(self, bound: int) -> int:
         """Return a random number in [0, bound)."""

@@ -82,7 +82,7 @@ LAYERS = {
         "*",
     ),
     "server/jetstream": (
-        "host quota limits advisories overload lazydisk directory domain encryption",
+        "host quota limits advisories overload catchup_budget lazydisk directory domain encryption",
         "streams",
         "consumers",
         "account | replication",

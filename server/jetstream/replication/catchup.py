@@ -38,11 +38,11 @@ from ....protocol.lazy_dataclass import dataclass
 from ....store import record
 from ....store.errors import StoreError
 from ....store.stream import StreamStore
+from ...cluster.ticker import TICK
 from ..catchup_budget import PATIENCE
 from . import state as states
 
 if TYPE_CHECKING:
-    from ...cluster.ticker import Ticker
     from ...cluster.transport import RaftTransport
     from ..catchup_budget import CatchupBudget
     from .stream import ReplicatedStream
@@ -56,7 +56,7 @@ _FINAL = Struct("<IIQQqQQ")  # sizes of state and gaps; first, last, last time, 
 _MORE, _LAST = 1, 2
 VERSION = 1
 
-AGAIN = PATIENCE  # ticks after which a question without an answer is asked again
+AGAIN = PATIENCE // TICK  # ticks after which a question without an answer is asked again
 FRESH = 4  # ticks for which a refusal counts, plus one for each member that is asked in turn
 HOLDS = 16  # ticks for which the answer counts that a member is whole
 _QUESTION, _REPLY, _REFUSAL, _INQUIRY, _WHOLE = b"?", b"!", b"-", b"=", b"+"
@@ -234,7 +234,6 @@ class CatchupRequests:
     peers: returns the nodes to ask, the best first.
     whole: returns whether this replica lacks nothing.
     budget: the server's, for answers.
-    ticker: the server's.
     """
 
     def __init__(
@@ -246,7 +245,6 @@ class CatchupRequests:
         peers: Callable[[], list[str]],
         whole: Callable[[], bool],
         budget: CatchupBudget,
-        ticker: Ticker,
     ) -> None:
         self._group = group
         self._transport = transport
@@ -255,7 +253,6 @@ class CatchupRequests:
         self._peers = peers
         self._whole = whole
         self._budget = budget
-        self._ticker = ticker
         self._question = b""
         self._peer = ""
         self._waited = 0
@@ -341,7 +338,7 @@ class CatchupRequests:
     def _receive(self, node: str, message: bytes) -> None:
         kind, body = message[:1], message[1:]
         if kind == _QUESTION:
-            self._budget.asked((self._group, node), self._ticker.count, lambda: self._reply(node, body))
+            self._budget.asked((self._group, node), lambda: self._reply(node, body))
         elif kind == _INQUIRY:
             if self._whole():
                 self._transport.send_application(self._group, node, _WHOLE)

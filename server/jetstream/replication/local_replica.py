@@ -93,7 +93,6 @@ class LocalReplica:
             lambda: self.peers.to_ask(membership.group),
             lambda: not self.catching_up,
             context.host.catchup,
-            environment.ticker,
         )
         self._name = name
         self._context = context

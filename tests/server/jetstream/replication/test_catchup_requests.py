@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from lib.fake_clock import FakeClock
-from pyjs.server.cluster.ticker import Ticker
 from pyjs.server.jetstream.catchup_budget import CatchupBudget
 from pyjs.server.jetstream.replication.catchup import AGAIN, CatchupRequests, CatchupSenderError
 
@@ -47,8 +46,7 @@ def fixture(
         answers.append,
         lambda: list(peers),
         lambda: True,
-        CatchupBudget(),
-        Ticker(FakeClock()),
+        CatchupBudget(FakeClock()),
     )
     catch_up.start()
     return catch_up, transport, answers
