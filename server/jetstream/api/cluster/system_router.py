@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from .....protocol.lazy_dataclass import dataclass
-from ...cluster.served_requests import digest
+from ...cluster.served_requests import LATELY, digest
 from ...meta.responder import ResponderAction, action_for
 from ...meta.responder_rule import ResponderRule
 from .waiting import LONGEST_WAIT, MOST_WAITING, pause_for_meta_leader
@@ -40,14 +40,17 @@ class SystemApiRouter:
         self._view = cluster.view
         self._system = cluster.view.system
         self._waiting: list[_Waiting] = []
+        self._served: frozenset[bytes] = frozenset()  # by the last leader that handed over
+        self._until = 0  # ns; until then one of these requests may still be on its way to this server
         cluster.served.listeners.append(self._reported)
 
     def admit(self, rule: ResponderRule, message: Message, serve: Callable[[], None]) -> None:
         """Serve a request, now or after a while, or leave it to another server."""
+        now = self._cluster.clock.now()
         if rule is ResponderRule.EVERYBODY:
             serve()
-        else:
-            self._check(_Waiting(message, serve, self._cluster.clock.now(), self._cluster.ticker.count))
+        elif now >= self._until or digest(self._system.name, message) not in self._served:
+            self._check(_Waiting(message, serve, now, self._cluster.ticker.count))
 
     def _check(self, waiting: _Waiting) -> None:
         cluster, known, system = self._cluster, waiting in self._waiting, self._system.name
@@ -72,6 +75,7 @@ class SystemApiRouter:
     def _reported(self, served: frozenset[bytes]) -> None:
         """Drop what another server has served."""
         system = self._system.name
+        self._served, self._until = served, self._cluster.clock.now() + LATELY
         self._waiting = [
             waiting for waiting in self._waiting if digest(system, waiting.message) not in served
         ]

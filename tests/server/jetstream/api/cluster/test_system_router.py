@@ -81,8 +81,12 @@ def test_what_the_former_leader_served_is_not_served_again(
     ask("1")  # as the next leader receives it
     ask("2")
     fixture.cluster.served.tell()
+    ask("1")  # or after it was told that the former one served it
     lead(fixture)
     assert served == ["1", "2"]
+    fixture.clock.advance(SECOND)
+    ask("1")  # somebody asks the same again
+    assert served == ["1", "2", "1"]
 
 
 def test_they_wait_for_so_long_and_so_many_wait(
