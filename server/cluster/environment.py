@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import field
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,17 @@ TIMING = RaftConfig(heartbeat=2, election=10)
 COMPACT_ENTRIES = 8192
 
 
+@dataclass(slots=True)
+class Compaction:
+    """After how much that was applied since the last one a member takes a snapshot; 0 for the default.
+
+    entries, bytes: whichever is reached first.
+    """
+
+    entries: int = 0
+    bytes: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class GroupEnvironment:
     """What all Raft members of a server share.
@@ -35,7 +47,8 @@ class GroupEnvironment:
     executor: runs work that blocks.
     ticker: calls the groups at each tick.
     timing: the ticks between heartbeats, and before an election.
-    compact_entries: entries applied after which a member takes a snapshot.
+    compact_entries: the default of `Compaction.entries`.
+    compaction: when to take a snapshot. It may change.
     handing_over: is called before a member hands the lead of its group over.
     read_executor: runs work whose cost grows with what is stored, so that it delays nothing else; None:
         `executor`.
@@ -55,6 +68,7 @@ class GroupEnvironment:
     random_bytes: Callable[[int], bytes]
     timing: RaftConfig = TIMING
     compact_entries: int = COMPACT_ENTRIES
+    compaction: Compaction = field(default_factory=Compaction)
     handing_over: Callable[[], None] = lambda: None
     read_executor: TaskExecutor | None = None
 

@@ -82,6 +82,7 @@ class RaftNode:
         self._log = environment.log
         self._timing = environment.timing
         self._compact_entries = environment.compact_entries
+        self._compaction = environment.compaction
         self._random = random = environment.random()
         self._now = environment.ticker.count  # ticks
         self.proposals = Proposals(_DOUBT_TICKS)
@@ -360,8 +361,9 @@ class RaftNode:
         if self._busy_since >= 0 or self._applier.busy or self.failure:
             return
         log = node.log
-        since, grown = self.applied - log.snapshot.index, self._applier.grown
-        if (since < self._compact_entries and grown < COMPACT_BYTES) or self._now < self._next_snapshot:
+        since, grown, wanted = self.applied - log.snapshot.index, self._applier.grown, self._compaction
+        entries, size = wanted.entries or self._compact_entries, wanted.bytes or COMPACT_BYTES
+        if (since < entries and grown < size) or self._now < self._next_snapshot:
             return
         taken = self.application.snapshot()
         self._next_snapshot = self._now + _SNAPSHOT_AGAIN

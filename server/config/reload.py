@@ -17,12 +17,7 @@ from .options import Options, specs
 from .options.field import OptionSpec
 
 # Options that nats-server can follow and this server cannot yet. Whoever adds that deletes the row.
-RESTART = (
-    "jetstream.meta_compact",
-    "jetstream.meta_compact_size",
-    "jetstream.meta_compact_sync",
-    "resolver",
-)
+RESTART = ("resolver",)
 
 
 # What no log should show: user and password in a URL, a token.

@@ -33,7 +33,6 @@ class UnsupportedOption(NamedTuple):
 
 _NO_TPM = "TPM functionality is not supported on this platform"
 _CLIENTS_ONLY = "only TLS handshakes of the listener for clients are limited, as in nats-server"
-_OWN_COMPACTION = "the meta log is compacted by a rule of its own"
 _NO_OCSP = (
     "Python's ssl cannot ask for OCSP in a handshake, so revoked certificates would be accepted; "
     "use short-lived certificates, or pinned_certs"
@@ -59,9 +58,6 @@ UNSUPPORTED: tuple[UnsupportedOption, ...] = (
     UnsupportedOption("websocket.tls.connection_rate_limit", "warn", _CLIENTS_ONLY),
     UnsupportedOption("mqtt.tls.connection_rate_limit", "warn", _CLIENTS_ONLY),
     UnsupportedOption("leafnodes.tls.connection_rate_limit", "warn", _CLIENTS_ONLY),
-    UnsupportedOption("jetstream.meta_compact", "warn", _OWN_COMPACTION),
-    UnsupportedOption("jetstream.meta_compact_size", "warn", _OWN_COMPACTION),
-    UnsupportedOption("jetstream.meta_compact_sync", "warn", _OWN_COMPACTION),
     UnsupportedOption(
         "accounts.*.jetstream.cluster_traffic",
         "warn",

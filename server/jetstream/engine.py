@@ -316,6 +316,8 @@ class JetStream:
             (self.files, options.jetstream.max_file),
         ):
             quota.limit = quota.limit if limit is None else limit
+        if self.cluster is not None:
+            self.cluster.follow_options()
         entitled = {account.name: (account, grants) for account, grants in self._entitled()}
         for name in list(self.accounts):
             if name not in entitled:

@@ -131,13 +131,23 @@ class JetStreamOptions:
         None, "info_queue_limit", "int", "Info requests queued; if unset, `request_queue_limit`."
     )
     meta_compact: int = option(
-        0, "meta_compact", "int", "Entries after which the meta log is compacted.", minimum=0, reload=True
+        0,
+        "meta_compact",
+        "int",
+        "Entries after which the meta log is compacted; 0 for 8,192.",
+        minimum=0,
+        reload=True,
     )
     meta_compact_size: int = option(
-        0, "meta_compact_size", "size", "Bytes after which the meta log is compacted.", minimum=0, reload=True
+        0,
+        "meta_compact_size",
+        "size",
+        "Bytes after which the meta log is compacted; 0 for 16 MiB.",
+        minimum=0,
+        reload=True,
     )
     meta_compact_sync: bool = option(
-        False, "meta_compact_sync", "bool", "Wait until a compaction is done.", reload=True
+        False, "meta_compact_sync", "bool", "Wait until a compaction is done, as is always so.", reload=True
     )
     max_concurrent_io: int = option(
         4096, "max_concurrent_io", "int", "Disk operations at a time: at most 8.", minimum=4, maximum=8192

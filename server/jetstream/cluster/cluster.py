@@ -14,12 +14,13 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from ....protocol.identifier import name_hash
 from ...cluster.announce import node_of
 from ...cluster.bootstrap import BootstrapExpect
-from ...cluster.environment import GroupEnvironment
+from ...cluster.environment import Compaction, GroupEnvironment
 from ...cluster.read_turn import ReadTurn
 from ...cluster.ticker import Ticker
 from ...cluster.transport import RaftTransport
@@ -116,7 +117,8 @@ class JetStreamCluster:
         local_streams: dict[tuple[str, str], LocalStream] = {}
         failures: dict[tuple[str, str], str] = {}
         node_statuses, random = NodeStatuses(), environment.random()
-        self._meta_group = MetaGroup(environment, self)
+        self._compaction = Compaction()
+        self._meta_group = MetaGroup(replace(environment, compaction=self._compaction), self)
         self.view = view = ClusterView(
             environment.node, system, host, self._meta_group, node_statuses, local_streams, failures
         )
@@ -169,6 +171,11 @@ class JetStreamCluster:
         options = self._options().jetstream
         return PlacementPolicy(options.unique_tag, options.limits.max_ha_assets)
 
+    def follow_options(self) -> None:
+        """Apply the present options."""
+        options = self._options().jetstream
+        self._compaction.entries, self._compaction.bytes = options.meta_compact, options.meta_compact_size
+
     # --- start and stop
 
     def extend(self, hubs: Callable[[], Collection[str]]) -> None:
@@ -183,6 +190,7 @@ class JetStreamCluster:
 
     async def start(self) -> None:
         """Join the meta group."""
+        self.follow_options()
         self._environment.transport.start()
         self._queries.start()
         self._replies.start()

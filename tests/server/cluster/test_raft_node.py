@@ -85,6 +85,26 @@ def test_snapshots_are_taken_and_given_to_who_is_late(cluster: Cluster) -> None:
     assert len(late.tally.items) == 200
 
 
+def test_when_snapshots_are_taken_may_change(cluster: Cluster) -> None:
+    leader = cluster.led()
+
+    def commit(count: int) -> int:
+        """The index of the snapshot after so many more entries."""
+        cluster.commit(*(str(number) for number in range(count)))
+        cluster.run(2)  # seconds, the pause between two snapshots
+        assert leader.group.node is not None
+        return leader.group.node.log.snapshot.index
+
+    leader.compaction.entries = 1000
+    assert commit(60) == 0  # without it, one is taken after 50
+    leader.compaction.entries = 5
+    assert (first := commit(1)) > 50
+    leader.compaction.entries = 1000
+    assert commit(30) == first
+    leader.compaction.bytes = 10
+    assert commit(1) > first
+
+
 def test_all_restart_from_snapshots_and_logs(cluster: Cluster) -> None:
     items = [f"v{i}" for i in range(130)]
     cluster.commit(*items)

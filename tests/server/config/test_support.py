@@ -23,7 +23,6 @@ def test_a_plain_configuration_is_served() -> None:
     ("text", "start"),
     [
         ("ocsp: true", "1:1: ocsp: "),
-        ("jetstream {\n meta_compact: 9 }", "2:2: jetstream.meta_compact: "),
         ("disable_sublist_cache: true", "1:1: no_sublist_cache: "),
         (
             "jetstream: true\naccounts { A { jetstream {\n cluster_traffic: owner } } }",
