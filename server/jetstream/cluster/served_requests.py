@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from hashlib import blake2b
+from struct import Struct
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 from ....protocol.gateway_reply import own_reply
 from ...clock import SECOND
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 SUBJECT = "$JSC.SERVED"
 LATELY = 2 * SECOND  # ns; others hold a request for less, as long as they hear the leader
 MOST = 4096  # requests that are reported
-_SIZE = 8  # bytes of a digest
+_DIGEST = Struct("<II")
 
 
 class ServedRequests:
@@ -63,13 +64,13 @@ class ServedRequests:
             self._pubsub.publish(SUBJECT, reported)
 
     def _reported(self, message: Message) -> None:
-        body = bytes(message.body[: MOST * _SIZE])
-        reported = frozenset(body[at : at + _SIZE] for at in range(0, len(body), _SIZE))
+        body = bytes(message.body[: MOST * _DIGEST.size])
+        reported = frozenset(body[at : at + _DIGEST.size] for at in range(0, len(body), _DIGEST.size))
         for listener in self.listeners:
             listener(reported)
 
 
 def digest(account: str, message: Message) -> bytes:
     """Return what tells a request from others, and is the same on each server that receives it."""
-    head = f"{account} {message.subject} {own_reply(message.reply)} ".encode("utf-8", "surrogateescape")
-    return blake2b(head + bytes(message.body), digest_size=_SIZE).digest()
+    head = f"{account} {message.subject} {own_reply(message.reply)}"
+    return _DIGEST.pack(crc32(head.encode("utf-8", "surrogateescape")), crc32(message.body))
