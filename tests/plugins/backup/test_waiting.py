@@ -37,7 +37,7 @@ def connection(*outcomes: CliError) -> NatsConnection:
         subscribed.append(inbox)
         return SimpleNamespace(unsubscribe=unsubscribe)
 
-    inboxes, subscribed = count(), []
+    inboxes, subscribed = count(), list[str]()
     js = SimpleNamespace(stream_info=stream_info, request=request)
     nc = SimpleNamespace(
         is_closed=False,
@@ -63,7 +63,7 @@ def test_a_whole_stream_is_asked_for_again_each_time_with_another_inbox() -> Non
     asked = connection(NO_LEADER, UnavailableError("nats: timeout"), NO_LEADER)
     snapshot = asyncio.run(fetch.StreamSnapshot.ask(asked, "ORDERS", fetch.SnapshotOptions()))
     assert snapshot.state == INFO["state"]
-    assert asked.nc.subscribed == ["_INBOX.3"]  # type: ignore[attr-defined]
+    assert asked.nc.subscribed == ["_INBOX.3"]
 
 
 def test_a_stream_that_is_gone_is_told_at_once() -> None:

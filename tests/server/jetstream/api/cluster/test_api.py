@@ -17,7 +17,7 @@ from pyjs.protocol.api.stream import StreamInfo
 from pyjs.server.accounts.subscription import Message
 from pyjs.server.clock import SECOND
 from pyjs.server.jetstream.api.cluster.propose import GATHERING
-from pyjs.server.jetstream.api.cluster.router import LONGEST_WAIT, MOST_WAITING, PAUSE
+from pyjs.server.jetstream.api.cluster.waiting import LONGEST_WAIT, MOST_WAITING, PAUSE
 from pyjs.server.jetstream.api.table import TABLE, needs_cluster
 from pyjs.server.jetstream.cluster.served_requests import SUBJECT
 from pyjs.server.jetstream.meta.command import UpdateStream

@@ -14,6 +14,7 @@ from pyjs.server.jetstream.api.cluster.waiting import LONGEST_WAIT, MOST_WAITING
 from pyjs.server.jetstream.meta.responder import MetaRole
 from pyjs.server.jetstream.meta.responder_rule import ResponderRule
 
+Ask = Callable[..., None]
 SUBJECT = "$JS.API.META.LEADER.STEPDOWN"
 
 
@@ -30,7 +31,7 @@ def served() -> list[str]:
 
 
 @pytest.fixture
-def ask(fixture: ApiFixture, served: list[str]) -> Callable[[str], None]:
+def ask(fixture: ApiFixture, served: list[str]) -> Ask:
     router = SystemApiRouter(fixture.cluster.context)
 
     def asked(reply: str, rule: ResponderRule = ResponderRule.SYSTEM) -> None:
@@ -47,7 +48,7 @@ def lead(fixture: ApiFixture, leader: str = "") -> None:
 
 
 def test_a_leader_that_has_not_applied_everything_yet_lets_them_wait(
-    fixture: ApiFixture, ask: Callable[[str], None], served: list[str]
+    fixture: ApiFixture, ask: Ask, served: list[str]
 ) -> None:
     fixture.cluster.meta, fixture.cluster.leader = MetaRole.FOLLOWER, fixture.cluster.me
     ask("1")
@@ -61,7 +62,7 @@ def test_a_leader_that_has_not_applied_everything_yet_lets_them_wait(
 
 
 def test_they_are_left_to_another_leader_once_it_was_heard(
-    fixture: ApiFixture, ask: Callable[[str], None], served: list[str]
+    fixture: ApiFixture, ask: Ask, served: list[str]
 ) -> None:
     lead(fixture, "n3")
     ask("1")
@@ -74,7 +75,7 @@ def test_they_are_left_to_another_leader_once_it_was_heard(
 
 
 def test_what_the_former_leader_served_is_not_served_again(
-    fixture: ApiFixture, ask: Callable[[str], None], served: list[str]
+    fixture: ApiFixture, ask: Ask, served: list[str]
 ) -> None:
     ask("1")
     lead(fixture, "n3")
@@ -89,9 +90,7 @@ def test_what_the_former_leader_served_is_not_served_again(
     assert served == ["1", "2", "1"]
 
 
-def test_they_wait_for_so_long_and_so_many_wait(
-    fixture: ApiFixture, ask: Callable[[str], None], served: list[str]
-) -> None:
+def test_they_wait_for_so_long_and_so_many_wait(fixture: ApiFixture, ask: Ask, served: list[str]) -> None:
     fixture.cluster.meta, fixture.cluster.leader = MetaRole.FOLLOWER, ""
     ask("late")
     fixture.clock.advance(LONGEST_WAIT)
@@ -101,6 +100,6 @@ def test_they_wait_for_so_long_and_so_many_wait(
     assert served == [str(number) for number in range(MOST_WAITING)]
 
 
-def test_what_is_for_all_servers_is_served_by_each(ask: Callable[[str], None], served: list[str]) -> None:
+def test_what_is_for_all_servers_is_served_by_each(ask: Ask, served: list[str]) -> None:
     ask("1", ResponderRule.EVERYBODY)
     assert served == ["1"]
