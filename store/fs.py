@@ -150,7 +150,10 @@ class Disk:
         """Write all of these one after the other. Large ones are not joined first, which would copy them."""
         size = sum(map(len, parts))
         if size < len(parts) * _LARGE or not hasattr(os, "pwritev"):
-            self.write(file, parts[0] if len(parts) == 1 else b"".join(parts), offset)
+            data = b"".join(parts)
+            done = os.pwrite(file, data, offset)
+            if done < size:
+                self.write(file, data[done:], offset + done)
             return
         for start in range(0, len(parts), _MOST_PARTS):
             some = parts[start : start + _MOST_PARTS]

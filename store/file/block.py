@@ -253,11 +253,12 @@ class Block:
         ahead: whether zeros may be written ahead. A sync then needs no change of the file's size.
         """
         header = b"" if self.created else self.header.encode()
-        write = BlockWrite(self, self.taken, self.pending, self.end, header)
+        size = self.end - self.taken
+        write = BlockWrite(self, self.taken, self.pending, size, self.end, header)
         self.pending = []
         self.taken = self.end
         self.created = True
-        self.small = self.small + 1 if write.size <= _SMALL else 0
+        self.small = self.small + 1 if size <= _SMALL else 0
         if self.end >= self.reserved:
             self.reserved = 0
             if ahead and self.small > _RUN:
@@ -275,7 +276,7 @@ class Block:
 class BlockWrite:
     """Bytes of one block that are to be written from `offset` on, and synced; its file then ends at `end`.
 
-    parts: the bytes, one after the other.
+    parts: the bytes, one after the other; size: how many these are.
     header: what to create the file with, b"" if it exists.
     ahead: how many zeros to write behind `end`.
     cut: whether to cut off what is behind `end`.
@@ -284,15 +285,11 @@ class BlockWrite:
     block: Block
     offset: int
     parts: list[bytes]
+    size: int
     end: int
     header: bytes
     ahead: int = 0
     cut: bool = False
-
-    @property
-    def size(self) -> int:
-        """How many bytes the parts have together."""
-        return self.end - self.offset
 
 
 def accounted(length: int) -> int:
