@@ -786,7 +786,7 @@ cdef const char* _ID_LINE = b"\r\nNats-Msg-Id:"
 cdef bint _is_of_batch(bytes reply) noexcept:
     """Whether a reply subject is that of a fast batch."""
     cdef Py_ssize_t size = PyBytes_GET_SIZE(reply)
-    return size > 4 and memcmp(PyBytes_AS_STRING(reply) + size - 4, b".$FI", 4) == 0
+    return size >= 4 and memcmp(PyBytes_AS_STRING(reply) + size - 4, b".$FI", 4) == 0
 
 
 cdef bint _only_id(const char* header, Py_ssize_t size, Py_ssize_t* start, Py_ssize_t* length) noexcept:

@@ -7,7 +7,7 @@ from array import array
 from hypothesis import strategies as st
 
 Scan = tuple[bytes, int, int, int, int, tuple[bytes, bytes]]  # the arguments of a scan but the last one
-VERBS = ((b"PUB ", b"HPUB "), (b"PUB ", b""), (b"LMSG ", b"HMSG "), (b"RMSG A ", b"HMSG A "))
+VERBS = ((b"PUB ", b"HPUB "), (b"PUB ", b""), (b"", b"HMSG "), (b"LMSG ", b"HMSG "), (b"RMSG A ", b"HMSG A "))
 names = st.binary(min_size=1, max_size=8).filter(
     lambda name: not set(name) & set(b" \t\r\n")
 ) | st.sampled_from(
@@ -27,6 +27,14 @@ names = st.binary(min_size=1, max_size=8).filter(
         b"m.2",
         b"l.a.1",
         b"l.a.2",
+        b"$JS.ACK.a@b",
+        b"$JS.ACK.a",
+        b"$JS.ACK",
+        b"_GR_.a",
+        b"_GR_a",
+        b"_R_",
+        b"_G",
+        b"$JS",
     ]
 )
 sizes = st.sampled_from(

@@ -33,6 +33,7 @@ SUBJECTS = st.sampled_from(
         b"$JS.API.DIRECT.GET.S.",
         b"$JS.API.DIRECT.GET.S.a.b",
         b"$JS.API.DIRECT.GET.S.a>",
+        b"$JS.API.DIRECT.GET.S.a*",
         b"$JS.API.DIRECT.GET.S.\xff",
         b"a.b.c.d.e.*",
         b"",
@@ -41,10 +42,30 @@ SUBJECTS = st.sampled_from(
 )
 
 
-@given(st.lists(st.tuples(SUBJECTS, BODIES, st.sampled_from([0, 0, 0, 5])), max_size=4))
+@given(st.lists(st.tuples(SUBJECTS, BODIES | st.just(b""), st.sampled_from([0, 0, 0, 5])), max_size=4))
 def test_requests_are_read_as_by_the_plain_function(drawn: list[tuple[bytes, bytes, int]]) -> None:
     run = [(subject, b"r", headed, len(body), b"r 9\r\n" + body + b"\r\n") for subject, body, headed in drawn]
     assert _native.read_gets(run) == gets.read_gets(run)
+
+
+@pytest.mark.parametrize("function", [_native.read_gets, gets.read_gets])
+@pytest.mark.parametrize(
+    ("subject", "header", "body", "wanted"),
+    [
+        (b"1.2.3.4.5.a.b", 0, b"", "a.b"),
+        (b"1.2.3.4.5.a.b", 0, b"x", None),
+        (b"1.2.3.4.5.a.b", 1, b"", None),
+        (b"1.2.3.4.5.a*", 0, b"", None),
+        (b"1.2.3.4.5.a>", 0, b"", None),
+        (b"1.2.3.4.*.a", 0, b"", "a"),
+        (b"1.2.3.4.5.", 0, b"", ""),
+        (b"1.2.3.4.5", 0, b'{"seq":7}', 7),
+        (b"1.2.3.4.5", 1, b'{"seq":7}', None),
+        (b"1.2.3.4.5", 0, b"", None),
+    ],
+)
+def test_what_is_asked_for(function: Any, subject: bytes, header: int, body: bytes, wanted: object) -> None:
+    assert function([(subject, b"r", header, len(body), b"r 9\r\n" + body + b"\r\n")]) == [wanted]
 
 
 class Stored(NamedTuple):

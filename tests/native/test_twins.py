@@ -66,7 +66,7 @@ def runs(draw: st.DrawFn) -> list[tuple[bytes, bytes, int, int, bytes]]:
     for _ in range(draw(st.integers(0, 8))):
         header, body = draw(any_headers), draw(bodies)
         size = len(header) + len(body)
-        reply = draw(st.sampled_from([b"", b"r.1", b"\xff"]))
+        reply = draw(st.sampled_from([b"", b"r.1", b"\xff", b"r.$FI", b".$FI", b"$FI", b".$FIx"]))
         start = draw(st.sampled_from([b"5\r\n", b"reply 3 3\r\n"]))
         made.append((draw(names), reply, len(header), size, start + header + body + b"\r\n"))
     return made
