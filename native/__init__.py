@@ -5,11 +5,11 @@ Each function here exists twice. The plain one, in this folder, is the specifica
 
 Promises: the functions take batches, know neither the event loop nor the disk, keep nothing between two
 calls, and never raise on what a peer has sent. They take and return built-in types, with these exceptions:
-`deliver_publishes` also reads plans, and appends to the outbound queues of their targets; `add_sequences`
-appends to the sequences of a store; `frame_replies` and `frame_answers` read subscriptions, the latter queues
-too. `decode_message` and `decode_messages` make tuples of a class that they are given, and `head_answers`
-calls what it is given to write a time. What they read and write of subscriptions, queues and plans stands in
-base classes (`fields`), whose compiled twins are structures of C.
+`deliver_publishes` also reads plans and the tree of patterns, and appends to the queues of those who receive;
+`add_sequences` appends to the sequences of a store; `frame_replies` and `frame_answers` read subscriptions,
+the latter queues too. `decode_message` and `decode_messages` make tuples of a class that they are given, and
+`head_answers` calls what it is given to write a time. What they read and write of such objects stands in base
+classes (`fields`), whose compiled twins are structures of C.
 
 COMPILED: whether the compiled twins are in use. `PYJS_PURE=1` in the environment forces the plain ones.
 FORM: the same as a word, "compiled" or "pure".
@@ -25,7 +25,7 @@ from .acks import scan_acks
 from .checksums import crc32c
 from .copies import take_copies
 from .deliveries import deliver_publishes
-from .fields import PlanFields, QueueFields, SubscriptionFields
+from .fields import BucketFields, NodeFields, PlanFields, QueueFields, SubscriptionFields
 from .framing import frame_deliveries
 from .gets import head_answers, read_gets
 from .ingest import take_publishes
@@ -40,6 +40,8 @@ from .sequences import add_sequences
 __all__ = [
     "COMPILED",
     "FORM",
+    "BucketFields",
+    "NodeFields",
     "PlanFields",
     "QueueFields",
     "SubscriptionFields",
@@ -71,6 +73,8 @@ COMPILED = False
 if not TYPE_CHECKING and os.environ.get("PYJS_PURE", "") in {"", "0"}:
     try:
         from ._native import (
+            BucketFields,
+            NodeFields,
             PlanFields,
             QueueFields,
             SubscriptionFields,

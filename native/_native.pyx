@@ -10,7 +10,7 @@ from array import array as _array
 from cpython cimport array
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_GET_SIZE
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cpython.dict cimport PyDict_GetItem
+from cpython.dict cimport PyDict_GetItem, PyDict_Next
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_SET_ITEM
@@ -26,14 +26,24 @@ cdef extern from "Python.h":
     object PyType_GenericAlloc(type kind, Py_ssize_t size)
 
 
-cdef class SubscriptionFields:
-    cdef public int64_t delivered
-
-
 cdef class QueueFields:
     cdef public bint flush_pending, headers
     cdef public list out
     cdef public int64_t out_bytes
+
+
+cdef class SubscriptionFields:
+    cdef public int64_t delivered
+    cdef public QueueFields direct
+    cdef public bytes sid
+
+
+cdef class BucketFields:
+    cdef public dict groups, plain
+
+
+cdef class NodeFields:
+    cdef public object children, here, rest
 
 
 cdef class PlanFields:
@@ -45,6 +55,7 @@ cdef class PlanFields:
 
 
 cdef object _EMPTY = b""
+cdef str _ANY = "*"
 cdef object _ZERO = 0
 cdef object _PUB = 1
 cdef object _HPUB = 2
@@ -300,6 +311,7 @@ cdef PyObject* _shared_plan(const char* subject, Py_ssize_t size, dict shared, b
 cdef enum:
     _WIDE = 1024  # deliveries of wide plans after which the caller looks at the clock
     _MOST_SEEN = 8192
+    _MOST_INBOXES = 4096
     _STAR = 42
     _REST = 62  # >
 
@@ -396,8 +408,8 @@ cdef PyObject* _stream_plan(const char* subject, Py_ssize_t size, dict routes, o
     return known
 
 
-cdef tuple _inbox_receiver(bytes subject, bint headed, dict receivers, set seen, object ends, object literal):
-    """Return the only receiver of a subject without a plan; None if it needs more, or has come before."""
+cdef tuple _inbox_receiver(bytes subject, bint headed, dict receivers, object ends, object literal):
+    """Return the only receiver of a subject without a plan; None if it needs more."""
     cdef const char* text = PyBytes_AS_STRING(subject)
     cdef Py_ssize_t size = PyBytes_GET_SIZE(subject), dot = size - 1
     cdef PyObject* known
@@ -412,19 +424,106 @@ cdef tuple _inbox_receiver(bytes subject, bint headed, dict receivers, set seen,
     if ends and PyBytes_FromStringAndSize(text + dot + 1, size - dot - 1) in ends:
         return None
     found = <tuple> <object> known
-    key = hash(subject)
-    if key in seen or (headed and not found[1].headers):
+    if headed and not (<QueueFields?> found[1]).headers:
         return None
     if literal and PyUnicode_DecodeUTF8(text, size, "surrogateescape") in literal:
         return None
-    if len(seen) >= _MOST_SEEN:
-        seen.clear()
-    seen.add(key)
     return found
+
+
+cdef enum:
+    _MOST_PLANS = 8192
+    _OFTEN = 8
+    _ALWAYS = 64
+    _MOST_NODES = 16  # on one level of a tree
+    _MOST_FOUND = 16  # subscriptions
+
+
+cdef bint _gather(object value, bint headed, list found) except -1:
+    """Add the subscriptions of a bucket; return whether all of them take the message as it is.
+
+    value: anything but a bucket is nobody's.
+    """
+    cdef BucketFields bucket
+    cdef SubscriptionFields one
+    cdef PyObject* subscription = NULL
+    cdef Py_ssize_t place = 0
+    if not isinstance(value, BucketFields):
+        return True
+    bucket = <BucketFields> value
+    if len(bucket.groups) or len(bucket.plain) > _MOST_FOUND - len(found):
+        return False
+    while PyDict_Next(bucket.plain, &place, &subscription, NULL):
+        one = <SubscriptionFields?> <object> subscription
+        if one.direct is None or (headed and not one.direct.headers):
+            return False
+        found.append(one)
+    return True
+
+
+cdef list _receivers(const char* subject, Py_ssize_t size, bint headed, NodeFields root, object literal):
+    """Return the subscriptions that receive a subject, if all take it as it is; None if it needs more."""
+    cdef PyObject* level[_MOST_NODES]
+    cdef PyObject* following[2 * _MOST_NODES]
+    cdef PyObject* child
+    cdef Py_ssize_t nodes = 1, next_nodes, start = 0, end, place
+    cdef NodeFields node
+    cdef list found = []
+    cdef str token
+    if size and (subject[0] == 36 or (size >= 4 and memcmp(subject, b"_GR_", 4) == 0)):
+        return None
+    if not _literal(subject, size):
+        return None
+    if literal and not _gather(
+        literal.get(PyUnicode_DecodeUTF8(subject, size, "surrogateescape")), headed, found
+    ):
+        return None
+    level[0] = <PyObject*> root
+    while start <= size and nodes:
+        end = start
+        while end < size and subject[end] != _DOT:
+            end += 1
+        token = PyUnicode_DecodeUTF8(subject + start, end - start, "surrogateescape")
+        next_nodes = 0
+        for place in range(nodes):
+            node = <NodeFields?> <object> level[place]
+            if not _gather(node.rest, headed, found):
+                return None
+            child = PyDict_GetItem(node.children, token)
+            if child != NULL:
+                following[next_nodes] = child
+                next_nodes += 1
+            child = PyDict_GetItem(node.children, _ANY)
+            if child != NULL:
+                following[next_nodes] = child
+                next_nodes += 1
+        if next_nodes > _MOST_NODES:
+            return None
+        memcpy(level, following, next_nodes * sizeof(PyObject*))
+        nodes = next_nodes
+        start = end + 1
+    for place in range(nodes):
+        node = <NodeFields?> <object> level[place]
+        if not _gather(node.here, headed, found):
+            return None
+    return found
+
+
+cdef bint _is_unknown_inbox(bytes subject, dict receivers):
+    """Whether the cache has room to know who receives such inboxes, and does not."""
+    cdef const char* text = PyBytes_AS_STRING(subject)
+    cdef Py_ssize_t dot = PyBytes_GET_SIZE(subject) - 1
+    if len(receivers) >= _MOST_INBOXES or text[0] != 95:
+        return False
+    while dot >= 0 and text[dot] != _DOT:
+        dot -= 1
+    return PyDict_GetItem(receivers, PyBytes_FromStringAndSize(text, dot if dot > 0 else 0)) == NULL
 
 
 cdef bytes _lead(const char* subject, Py_ssize_t size, bytes sid, bint headed):
     """Return what precedes the tail of a message to a client."""
+    if sid is None:
+        raise TypeError("a subscription without a sid")
     cdef Py_ssize_t sid_size = PyBytes_GET_SIZE(sid), verb = 5 if headed else 4
     cdef bytes made = PyBytes_FromStringAndSize(NULL, verb + size + sid_size + 2)
     cdef char* at = PyBytes_AS_STRING(made)
@@ -646,13 +745,18 @@ def deliver_publishes(
 ):
     cdef const char* base = PyBytes_AS_STRING(data)
     cdef const char* reply
-    cdef Py_ssize_t end = PyBytes_GET_SIZE(data), count = 0, total = 0, queued = 0, groups = 0, groups_size
+    cdef Py_ssize_t end = PyBytes_GET_SIZE(data), count = 0, total = 0, queued = 0, groups = 0, groups_size, sights
     cdef bytes verb = verbs[0], header_verb = verbs[1], subject, tail, lead
     cdef dict plans = lookups[0], shared = lookups[1], receivers = lookups[3]
     cdef bytes prefix = lookups[2]
-    cdef set seen = lookups[4]
+    cdef dict seen = lookups[4]
     cdef object ends = lookups[5], literal = lookups[6]
     cdef dict routes = lookups[7]
+    cdef tuple interest = lookups[8]
+    cdef NodeFields root = None if interest is None else interest[0]
+    cdef dict leaving = None if interest is None else interest[1]
+    cdef dict ways = None if interest is None else interest[2]
+    cdef SubscriptionFields subscription
     cdef tuple allow = None if rules is None else rules[0], deny = () if rules is None else rules[1]
     cdef object receiver = None
     cdef PlanFields plan
@@ -697,15 +801,36 @@ def deliver_publishes(
         if known == NULL and len(routes):
             known = _stream_plan(base + one.subject, one.subject_size, routes, literal)
         if known == NULL:
-            found = None
-            if not (run or groups_size):
-                found = _inbox_receiver(subject, one.header_size > 0, receivers, seen, ends, literal)
-            if found is None:
+            if run or groups_size:
                 break
-            lead = _lead(base + one.subject, one.subject_size, found[0].sid, one.header_size > 0)
-            _append(
-                <SubscriptionFields?> found[0], <QueueFields?> found[1], lead, tail, one.size, pending_flush
-            )
+            key = hash(subject)
+            known = PyDict_GetItem(seen, key)
+            sights = <Py_ssize_t> <object> known if known != NULL else 0
+            if sights >= _ALWAYS or (sights >= _OFTEN and len(plans) < _MOST_PLANS):
+                seen[key] = _ZERO
+                break
+            found = _inbox_receiver(subject, one.header_size > 0, receivers, ends, literal)
+            if found is not None:
+                subscription = <SubscriptionFields?> found[0]
+                lead = _lead(base + one.subject, one.subject_size, subscription.sid, one.header_size > 0)
+                _append(subscription, <QueueFields?> found[1], lead, tail, one.size, pending_flush)
+            else:
+                if (
+                    interest is None
+                    or len(leaving)
+                    or (len(ways) and subject in ways)
+                    or _is_unknown_inbox(subject, receivers)
+                ):
+                    break
+                chosen = _receivers(base + one.subject, one.subject_size, one.header_size > 0, root, literal)
+                if chosen is None or (one.reply_size and not chosen):
+                    break
+                for subscription in chosen:
+                    lead = _lead(base + one.subject, one.subject_size, subscription.sid, one.header_size > 0)
+                    _append(subscription, subscription.direct, lead, tail, one.size, pending_flush)
+            if known == NULL and len(seen) >= _MOST_SEEN:
+                seen.clear()
+            seen[key] = sights + 1
             count += 1
             total += one.size
             pos = one.stop

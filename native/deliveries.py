@@ -1,6 +1,6 @@
 """Delivering publishes while they are found, as long as that takes nothing but their plans.
 
-Subjects are looked up in (plans, shared, prefix, receivers, seen, ends, literal, routes):
+Subjects are looked up in (plans, shared, prefix, receivers, seen, ends, literal, routes, interest):
 
 plans: by subject; see `server.accounts.plan`.
 shared, prefix: the plans of subjects that begin with `prefix`, which ends with a dot, and are not in `plans`:
@@ -8,7 +8,11 @@ shared, prefix: the plans of subjects that begin with `prefix`, which ends with 
 routes: the plans of subjects that begin alike, by `route_keys`, for those that are not in `plans` either. If
     the first key has none in common (None), the second may have; a subject in `literal` needs one of its own.
 receivers, ends, literal: as in `frame_replies`, for all other subjects that have no plan.
-seen: the hashes of subjects that were delivered so. When one comes again, it needs a plan.
+interest: (root, leaving, ways), for all others: the root of the tree of patterns, those whose subscriptions
+    do not count any more, and what replies are led elsewhere. A subject for which there is neither a plan nor
+    a receiver is looked up in the tree, and in `literal`. None if a plan is needed in any case.
+seen: how often subjects were delivered by the last two, by their hashes. One that comes often needs a plan if
+    there is room for it, and one that comes more often than that in any case.
 """
 
 from __future__ import annotations
@@ -25,6 +29,12 @@ _ACK = b"$JS.ACK."  # and those of servers, if there is an `@` in them,
 _WAY = b"_GR_."  # or a way back through gateways before them
 _WIDE = 1024  # deliveries of wide plans after which the caller looks at the clock
 _MOST_SEEN = 8192
+_MOST_PLANS: Final = 8192
+_OFTEN: Final = 8  # deliveries without a plan after which there should be one
+_ALWAYS: Final = 64  # the same if there are as many plans as may be, so that one must go
+_MOST_INBOXES: Final = 4096
+_MOST_NODES: Final = 16  # on one level of the tree
+_MOST_FOUND: Final = 16  # subscriptions
 _MOST_GROUPS: Final = 8  # that a frame names
 _MOST_TOKENS: Final = 16  # of a subject that shares its route
 _LONGEST_HEAD: Final = 128  # bytes of its first tokens
@@ -89,7 +99,7 @@ def deliver_publishes(
             receiver = one
             run.append(publish[:5])
         else:
-            targets = _targets(plan, kind, publish) if plan else _inbox(lookups, publish)
+            targets = _targets(plan, kind, publish) if plan else _unplanned(lookups, publish)
             if targets is None:
                 break
             queued += plan.wide if plan else 0
@@ -218,27 +228,90 @@ def _stream_plan(subject: bytes, literal: Any, routes: dict[bytes, Any]) -> Any:
     return None
 
 
+def _unplanned(lookups: tuple[Any, ...], publish: _Publish) -> tuple[Any, ...] | None:
+    """Return the targets of a subject without a plan; None if it needs more, or comes often."""
+    plans, seen, subject = lookups[0], lookups[4], publish[0]
+    if publish[5]:
+        return None
+    key = hash(subject)
+    sights = seen.get(key, 0)
+    if sights >= _ALWAYS or (sights >= _OFTEN and len(plans) < _MOST_PLANS):
+        seen[key] = 0
+        return None
+    targets = _inbox(lookups, publish) or _interested(lookups, publish)
+    if targets is None:
+        return None
+    if key not in seen and len(seen) >= _MOST_SEEN:
+        seen.clear()
+    seen[key] = sights + 1
+    return targets
+
+
 def _inbox(lookups: tuple[Any, ...], publish: _Publish) -> tuple[Any, ...] | None:
-    """Return the only target of a subject without a plan; None if it needs more, or has come before."""
-    receivers, seen, ends, literal = lookups[3:7]
-    subject, _, header_size, _, _, groups = publish
+    """Return the only target of a subject that begins as others do; None if there is none for all of them."""
+    receivers, _, ends, literal = lookups[3:7]
+    subject, header_size = publish[0], publish[2]
     head, _, last = subject.rpartition(b".")
     found = receivers.get(head)
-    if found is None or groups or not last or last in ends:
+    if found is None or not last or last in ends:
         return None
     subscription, queue = found
-    key = hash(subject)
-    if (
-        key in seen
-        or (header_size and not queue.headers)
-        or (literal and subject.decode("utf-8", "surrogateescape") in literal)
-    ):
+    if header_size and not queue.headers:
         return None
-    if len(seen) >= _MOST_SEEN:
-        seen.clear()
-    seen.add(key)
+    if literal and subject.decode("utf-8", "surrogateescape") in literal:
+        return None
+    return (_as_it_is(subject, subscription, queue),)
+
+
+def _as_it_is(subject: bytes, subscription: Any, queue: Any) -> tuple[Any, ...]:
+    """Return the target for a client that takes the message as it is."""
     lead = b"MSG %b %b " % (subject, subscription.sid)
-    return ((subscription, queue, queue.out.append, lead, b"H" + lead, b""),)
+    return subscription, queue, queue.out.append, lead, b"H" + lead, b""
+
+
+def _interested(lookups: tuple[Any, ...], publish: _Publish) -> tuple[Any, ...] | None:
+    """Return the targets of a subject that the tree knows; None if it needs more."""
+    receivers, literal, interest = lookups[3], lookups[6], lookups[8]
+    subject, reply, header_size = publish[:3]
+    room = len(receivers) < _MOST_INBOXES
+    unknown = room and subject.startswith(b"_") and subject.rpartition(b".")[0] not in receivers
+    if interest is None or interest[1] or subject in interest[2] or unknown:
+        return None
+    found = direct_receivers(subject, header_size > 0, interest[0], literal)
+    if found is None or (reply and not found):
+        return None
+    return tuple(_as_it_is(subject, one, one.direct) for one in found)
+
+
+def direct_receivers(subject: bytes, headed: bool, root: Any, literal: Any) -> list[Any] | None:
+    """Return who receives a subject, if all take the message as it is; None if it needs more.
+
+    It does so, too, if there are many of them or of the patterns that begin alike, if the subject is reserved
+    for servers, or if it is not literal.
+    """
+    tokens = subject.decode("utf-8", "surrogateescape").split(".")
+    if subject.startswith((b"$", b"_GR_")) or "" in tokens or "*" in tokens or ">" in tokens:
+        return None
+    buckets, level = [literal.get(".".join(tokens))], [root]
+    for token in tokens:
+        following: list[Any] = []
+        for node in level:
+            buckets.append(node.rest)
+            following += [node.children[one] for one in (token, "*") if one in node.children]
+        if len(following) > _MOST_NODES:
+            return None
+        level = following
+    buckets += [node.here for node in level]
+    found: list[Any] = []
+    for bucket in buckets:
+        plain = getattr(bucket, "plain", None)  # what is absent has none
+        if plain is not None:
+            if bucket.groups or len(plain) > _MOST_FOUND - len(found):
+                return None
+            found += plain
+    if any(one.direct is None or (headed and not one.direct.headers) for one in found):
+        return None
+    return found
 
 
 def _permits(rules: tuple[Any, Any], subject: bytes) -> bool:

@@ -1,7 +1,8 @@
 """The fields of the server's objects that the compiled loops read and write.
 
 They stand in base classes, so that the loops reach them without the interpreter. Each is documented in the
-class of the server that has it: `Subscription`, `OutboundQueue` and `Plan` in `server/accounts`.
+class that has it: `Subscription`, `OutboundQueue`, `Plan` and the buckets of a `Sublist` in
+`server/accounts`, and the nodes of a `SubjectTree` in `protocol`.
 """
 
 from __future__ import annotations
@@ -12,9 +13,30 @@ from typing import Any
 class SubscriptionFields:
     """Of a subscription."""
 
-    __slots__ = ("delivered",)
+    __slots__ = ("delivered", "direct", "sid")
 
     delivered: int
+    direct: QueueFields | None
+    sid: bytes
+
+
+class BucketFields:
+    """Of the subscriptions of one subject or pattern."""
+
+    __slots__ = ("groups", "plain")
+
+    groups: dict[str, Any]
+    plain: dict[Any, None]
+
+
+class NodeFields:
+    """Of a node of a subject tree."""
+
+    __slots__ = ("children", "here", "rest")
+
+    children: dict[str, Any]
+    here: Any
+    rest: Any
 
 
 class QueueFields:

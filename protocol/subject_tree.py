@@ -13,6 +13,7 @@ import sys
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any, Final, Generic, TypeVar, cast
 
+from ..native import NodeFields
 from .subject import ANY_REST, ANY_TOKEN
 
 T = TypeVar("T")
@@ -41,15 +42,19 @@ class _Absent:
 _ABSENT: Final = _Absent()
 
 
-class _Node(Generic[V]):
+class _Node(NodeFields, Generic[V]):
     """One token. here: the value of the subject that ends here; rest: of the one that continues with `>`."""
 
-    __slots__ = ("children", "here", "rest")
+    __slots__ = ()
+
+    children: dict[str, _Node[V]]
+    here: V | _Absent
+    rest: V | _Absent
 
     def __init__(self) -> None:
-        self.children: dict[str, _Node[V]] = {}
-        self.here: V | _Absent = _ABSENT
-        self.rest: V | _Absent = _ABSENT
+        self.children = {}
+        self.here = _ABSENT
+        self.rest = _ABSENT
 
     @property
     def empty(self) -> bool:
@@ -57,12 +62,14 @@ class _Node(Generic[V]):
 
 
 class SubjectTree(Generic[V]):
-    """A mapping from subjects, which may have wildcards, to values. `len()` is the number of subjects."""
+    """A mapping from subjects, which may have wildcards, to values. `len()` is the number of subjects.
 
-    __slots__ = ("_count", "_root")
+    root: the node of no token, always the same one: `native` reads the tree."""
+
+    __slots__ = ("_count", "root")
 
     def __init__(self, items: Iterable[tuple[str, V]] = ()) -> None:
-        self._root: _Node[V] = _Node()
+        self.root: _Node[V] = _Node()
         self._count = 0
         for subject, value in items:
             self[subject] = value
@@ -99,7 +106,7 @@ class SubjectTree(Generic[V]):
 
     def _place(self, subject: str) -> tuple[_Node[V], bool]:
         """Return the node where a subject ends, created if necessary, and whether it ends with `>`."""
-        node = self._root
+        node = self.root
         tokens = subject.split(".")
         rest = tokens[-1] == ANY_REST
         if rest:
@@ -140,7 +147,7 @@ class SubjectTree(Generic[V]):
 
     def values(self) -> Iterator[V]:
         """Iterate over all values."""
-        return _below(self._root)
+        return _below(self.root)
 
     def matching(self, literal: str) -> list[V]:
         """Return the values of all entries that match a literal subject (`subject.matches`).
@@ -159,7 +166,7 @@ class SubjectTree(Generic[V]):
     def _above(self, tokens: list[str], rest: bool) -> tuple[list[V], int]:
         """Return the values of the entries that contain a subject, and how many nodes were looked at."""
         found: list[V | _Absent] = []
-        level = [self._root]
+        level = [self.root]
         looked = 1
         for token in tokens:
             following: list[_Node[V]] = []
@@ -188,7 +195,7 @@ class SubjectTree(Generic[V]):
     def within(self, subject: str) -> Iterator[V]:
         """Iterate over the values of all subsets of `subject` (`subject.is_subset`), itself included."""
         tokens, rest = _split(subject)
-        level = [self._root]
+        level = [self.root]
         for token in tokens:
             if token == ANY_TOKEN:
                 level = [child for node in level for child in node.children.values()]
@@ -203,7 +210,7 @@ class SubjectTree(Generic[V]):
     def colliding(self, subject: str) -> Iterator[V]:
         """Iterate over the values of all entries that collide with `subject` (`subject.collide`)."""
         tokens, rest = _split(subject)
-        level = [self._root]
+        level = [self.root]
         for token in tokens:
             following: list[_Node[V]] = []
             for node in level:
@@ -234,7 +241,7 @@ class SubjectTree(Generic[V]):
         """
         looked = 0
         left = _NODES_EACH * (self._count + 1)
-        stack: list[_Node[V]] = [self._root]
+        stack: list[_Node[V]] = [self.root]
         while stack:
             node = stack.pop()
             looked += 1
@@ -265,11 +272,11 @@ class SubjectTree(Generic[V]):
     def meeting(self, other: SubjectTree[Any], *, patient: bool = False) -> Steps[bool]:
         """Like `meets`, in steps. Changes to a tree meanwhile may be seen or not."""
         left = sys.maxsize if patient else _NODES_EACH * (self._count + other._count + 1)
-        return not (yield from _meet([(self._root, other._root)], left))
+        return not (yield from _meet([(self.root, other.root)], left))
 
     def _path(self, tokens: list[str]) -> list[_Node[V]]:
         """Return the nodes from the root along `tokens`, or [] if there is no such path."""
-        path = [self._root]
+        path = [self.root]
         for token in tokens:
             child = path[-1].children.get(token)
             if child is None:

@@ -7,16 +7,17 @@ else does. That is worked out here once, for all subjects that share all tokens 
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from ...protocol.subject import has_wildcard, is_valid
-from .subscription import ConnectionKind, Subscription
 
 if TYPE_CHECKING:
     from .flusher import OutboundQueue
     from .sublist import Sublist
+    from .subscription import Subscription
 
-Receiver = tuple[Subscription, "OutboundQueue"]
+Receiver = tuple["Subscription", "OutboundQueue"]
 _MOST = 4096
 _OTHERS = ("$", "_GR_")  # begin what clients may not publish to, and what the server serves
 
@@ -24,7 +25,7 @@ _OTHERS = ("$", "_GR_")  # begin what clients may not publish to, and what the s
 class InboxRouteCache:
     """The only receivers of the inboxes of one account, by all tokens of the subject but the last.
 
-    It holds at most `_MOST` of them, and is emptied when it would hold more.
+    It holds at most `_MOST` of them: when there would be more, some of the oldest make room.
 
     receivers: what is known so far, None where there is no such receiver.
     """
@@ -57,24 +58,16 @@ class InboxRouteCache:
     def _find(self, head: bytes) -> Receiver | None:
         text = head.decode("utf-8", "surrogateescape")
         if len(self.receivers) >= _MOST:
-            self.receivers.clear()
+            for oldest in list(islice(self.receivers, _MOST >> 5)):
+                del self.receivers[oldest]
         found: Subscription | None = None
         if is_valid(text) and not has_wildcard(text) and not text.startswith(_OTHERS):
             found = self._sublist.only_covering(text + ".*")
-        self.receivers[head] = receiver = None if found is None else _as_it_is(found)
+        receiver = None if found is None or found.direct is None else (found, found.direct)
+        self.receivers[head] = receiver
         return receiver
 
     def clear(self) -> None:
         """Forget everything, because the interest in a pattern has changed."""
         if self.receivers:
             self.receivers.clear()
-
-
-def _as_it_is(subscription: Subscription) -> Receiver | None:
-    """Return the receiver, if the subscription takes every message as it is."""
-    sink, queue = subscription.sink, subscription.sink.outbound
-    if subscription.kind != ConnectionKind.CLIENT or not sink.fast or queue is None:
-        return None
-    if subscription.queue or subscription.max or subscription.transform is not None:
-        return None
-    return subscription, queue

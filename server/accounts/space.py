@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from ...native import NodeFields
 from ...protocol.subject import ANY_REST, collide, has_wildcard, is_subset, matches
 from ...protocol.subject_tree import SubjectTree
 from ...protocol.tracing import MARK as TRACED
@@ -51,10 +52,11 @@ Lookups = tuple[
     dict[bytes, Plan | None],
     bytes,
     dict[bytes, Receiver | None],
-    set[int],
+    dict[int, int],
     Mapping[bytes, int],
     Mapping[str, object],
     dict[bytes, Plan | None],
+    tuple[NodeFields, dict[MessageEndpoint, int], dict[bytes, bytes]] | None,
 ]
 
 InterestCallback = Callable[[InterestChange], None]
@@ -84,8 +86,9 @@ class SubjectSpace(SubscriptionOwner):
 
     plans: the cache of the hot path, from subject bytes to Plan; `plan()` fills it.
     pending_flush: the queues that the flusher writes next; the fan-out adds to it.
-    lookups: what subjects without a mapping are looked up in; `mapped_lookups`, if there are mappings, which
-        leave nothing but the plans. `routed_lookups`: for what comes from other servers.
+    lookups: what subjects without a mapping are looked up in, see `native.deliveries`; `mapped_lookups`, if
+        there are mappings, which leave nothing but the plans. `routed_lookups`: for what comes from other
+        servers.
     ways: replies that go back through gateways for now, with the subjects that lead there (`reply_ways`).
     generation: counts the changes of interest and mappings.
     trace_mark: what the header of a message holds that perhaps asks for a trace.
@@ -106,12 +109,13 @@ class SubjectSpace(SubscriptionOwner):
         self.trace_mark = TRACED
         self.ways: dict[bytes, bytes] = {}
         self._planned = 0  # subscriptions in all plans together
-        self._seen: set[int] = set()  # hashes of inboxes that came once; the subjects may be long
+        self._seen: dict[int, int] = {}  # how often hashes of subjects came without a plan, which may be long
         inboxes = self.inbox_routes.receivers, self._seen, self.sublist.ends, self.sublist.literal
         shared = self.direct_get_routes.plans, DIRECT_GETS
-        self.lookups: Lookups = (self.plans, *shared, *inboxes, self.stream_routes.plans)
-        self.routed_lookups: Lookups = (self.plans, {}, b".", *inboxes, {})
-        self.mapped_lookups: Lookups = (self.plans, {}, b".", {}, set(), {}, {}, {})
+        interest = self.sublist.root, self.sublist.leaving, self.ways
+        self.lookups: Lookups = (self.plans, *shared, *inboxes, self.stream_routes.plans, interest)
+        self.routed_lookups: Lookups = (self.plans, {}, b".", *inboxes, {}, interest)
+        self.mapped_lookups: Lookups = (self.plans, {}, b".", {}, {}, {}, {}, {}, None)
         self._imports_at: SubjectTree[list[int]] = SubjectTree()  # indexes in imports_streams, by `local`
         self._watches: SubjectTree[dict[InterestWatch, None]] = SubjectTree()  # by subject, `>` for all
         self._last_watch = 0
@@ -126,6 +130,7 @@ class SubjectSpace(SubscriptionOwner):
         """
         subscription.account = self
         subscription.closed = False
+        subscription.settle()
         self.sublist.insert(subscription)
         self._invalidate(subscription.subject)
         if self.imports_streams and _imports_streams(subscription):
@@ -146,6 +151,7 @@ class SubjectSpace(SubscriptionOwner):
 
     def subscription_changed(self, subscription: Subscription) -> None:
         """Drop the plans that hold the subscription: its max, or its sink's `fast`, has changed."""
+        subscription.settle()
         self._invalidate(subscription.subject)
         for shadow in subscription.shadows or ():
             if shadow.account is not None:
@@ -251,7 +257,7 @@ class SubjectSpace(SubscriptionOwner):
         elif (seen := hash(subject)) not in self._seen and (receiver := self.inbox_routes.receiver(subject)):
             if len(self._seen) >= _MOST_PLANS:
                 self._seen.clear()
-            self._seen.add(seen)
+            self._seen[seen] = 1
             return Plan.to_one(subject, *receiver)
         plan = self.plan(subject)
         if kind == _CLIENT and plan.batch_subscription is not None:
@@ -303,7 +309,7 @@ class SubjectSpace(SubscriptionOwner):
     def _drop_oldest_plans(self) -> None:
         """Make room for some. Most of those that are used now stay, also if a few more are used than fit."""
         plans = self.plans
-        for oldest in list(islice(plans, _MOST_PLANS >> 3)):
+        for oldest in list(islice(plans, _MOST_PLANS >> 5)):
             self._planned -= plans.pop(oldest).subscription_count
 
     def _clear_plans(self) -> None:

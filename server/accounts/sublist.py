@@ -12,12 +12,14 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...native import BucketFields
 from ...protocol.reserved import ACK, DIRECT_GET
 from ...protocol.subject import has_wildcard
 from ...protocol.subject_tree import SubjectTree
 from .subscription import Subscription
 
 if TYPE_CHECKING:
+    from ...native import NodeFields
     from .subscription import MessageEndpoint
 
 Groups = dict[str, list[Subscription]]
@@ -29,13 +31,16 @@ _SHARED = (ACK, DIRECT_GET)  # begin the subjects of which many have the same ro
 _NO_GROUPS: dict[str, dict[Subscription, None]] = {}
 
 
-class _Bucket:
+class _Bucket(BucketFields):
     """The subscriptions of exactly one subject or pattern."""
 
-    __slots__ = ("groups", "plain")
+    __slots__ = ()
+
+    groups: dict[str, dict[Subscription, None]]
+    plain: dict[Subscription, None]
 
     def __init__(self) -> None:
-        self.plain: dict[Subscription, None] = {}
+        self.plain = {}
         self.groups = _NO_GROUPS
 
     def add(self, subscription: Subscription) -> None:
@@ -86,6 +91,11 @@ class Sublist:
         self._count = 0
         self.ends: Counter[bytes] = Counter()
         self.leaving: dict[MessageEndpoint, int] = {}
+
+    @property
+    def root(self) -> NodeFields:
+        """The root of the tree of patterns, for `native`."""
+        return self._tree.root
 
     def __len__(self) -> int:
         return self._count

@@ -180,6 +180,7 @@ class Subscription(SubscriptionFields):
     sid: the client's own name for the subscription.
     max: how many messages to deliver before the subscription ends; 0 means no limit.
     delivered: how many were delivered so far.
+    direct: the queue of the client that takes every message as it is; None if it does not, or is no client.
     weight: how many members a remote queue group stands for.
     parent: of a shadow, which a stream import adds in the exporting account: the importer's subscription.
     transform: of a shadow: from the exported subject to the one the importer sees; None if they are equal.
@@ -198,12 +199,13 @@ class Subscription(SubscriptionFields):
         "parent",
         "queue",
         "shadows",
-        "sid",
         "sink",
         "subject",
         "transform",
         "weight",
     )
+
+    direct: OutboundQueue | None
 
     def __init__(
         self,
@@ -228,10 +230,17 @@ class Subscription(SubscriptionFields):
         self.account: SubscriptionOwner | None = None
         self.max = 0
         self.delivered = 0
+        self.direct = None
         self.closed = False
         self.parent: Subscription | None = None
         self.transform: SubjectTransform | None = None
         self.shadows: list[Subscription] | None = None
+
+    def settle(self) -> None:
+        """Find out what `direct` is now."""
+        sink = self.sink
+        plain = self.kind == ConnectionKind.CLIENT and sink.fast and self.transform is None
+        self.direct = sink.outbound if plain and not (self.queue or self.max) else None
 
     def shown(self, text: str) -> bytes:
         """Return the subject that the subscriber sees for `text`. Only a shadow shows another one."""

@@ -2,130 +2,16 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lib.deliveries import Drawn, FakePlan, Interested, Receiver, deliver
 from lib.publishes import Scan, names, scans
 from pyjs.native import deliveries
 
 _native = pytest.importorskip("pyjs.native._native", reason="there was no compiler")
-
-
-class Subscriber(_native.SubscriptionFields):  # type: ignore[misc, name-defined]
-    """A subscription, and how often it was delivered to."""
-
-    def __init__(self, number: int) -> None:
-        self.delivered = 0
-        self.sid = b"%d" % number
-
-
-class Receiver(_native.QueueFields):  # type: ignore[misc, name-defined]
-    """A queue with its subscription, and what was queued."""
-
-    def __init__(self, number: int) -> None:
-        self.subscription = Subscriber(number)
-        self.out_bytes = 0
-        self.headers = number == 0
-        self.flush_pending = False
-        self.out: list[bytes] = []
-
-    @property
-    def seen(self) -> tuple[int, int, bool, list[bytes]]:
-        return self.subscription.delivered, self.out_bytes, self.flush_pending, self.out
-
-
-class FakePlan(_native.PlanFields):  # type: ignore[misc, name-defined]
-    """What `deliver_publishes` reads of a plan."""
-
-    def __init__(self, targets_for: tuple[Any, ...], **fields: Any) -> None:
-        nothing: dict[str, Any] = {"batch_subscription": None, "draw": None, "shares": {}, "wide": 0}
-        nobody = {"targets": (), "choices": (), "callbacks": ()}
-        flags = {"headers": True, "simple": True, "special": False, "silent": False, "beyond": False}
-        for name, value in ({"targets_for": targets_for} | nothing | nobody | flags | fields).items():
-            setattr(self, name, value)
-
-    def pick(self) -> list[Any]:
-        """As `Plan.pick` does."""
-        picked = [*self.targets]
-        for ways, ends in self.choices:
-            if ends is not None:
-                picked += ways[bisect_right(ends, int(self.draw() * ends[-1]))]
-            else:
-                picked += ways[0] if len(ways) == 1 else ways[int(self.draw() * len(ways))]
-        return picked
-
-
-GROUPS = (b"", b"", b"", b"g h ", b"", b"g ", b"", b"", b"", b"")  # by the number of a target
-BATCH_SUBSCRIPTIONS = {
-    7: "one",
-    8: "other",
-}  # by the first number of a plan; 9 is a plan without targets of its own
-
-
-Drawn = tuple[bytes, list[int], bool, bool, bool]
-
-
-def choices_of(targets: tuple[Any, ...]) -> tuple[Any, ...]:
-    """One way only; one of all, equally often; nobody or all of them, one time in four."""
-    return (((targets[:1],), None), (tuple((one,) for one in targets), None), (((), targets), (3, 4)))
-
-
-def plan_of(drawn: Drawn, receivers: list[Receiver], draws: Iterator[float]) -> FakePlan:
-    """The first number says what kind of plan it is: see BATCH_SUBSCRIPTIONS, and the conditions below."""
-    _, numbers, headers, special, silent = drawn
-    targets = tuple(
-        (one.subscription, one, one.out.append, b"M%d " % n, b"H%d " % n, GROUPS[n])
-        for n, one in ((n, receivers[n % 3]) for n in numbers)
-    )
-    first = numbers[0] if numbers else None
-    batch = BATCH_SUBSCRIPTIONS.get(first) if first else None
-    return FakePlan(
-        targets_for=(None if batch or first in {6, 9} else targets, targets if special else None),
-        headers=headers,
-        special=special,
-        silent=silent,
-        beyond=special and first == 3,
-        simple=not (batch and silent) and first != 9,
-        batch_subscription=batch,
-        targets=targets[1:2],
-        choices=choices_of(targets) if first == 6 else (),
-        shares={b"a": targets, b"b": targets[:1], b"+": targets[1:], b"none": ()},
-        callbacks=("callback",) if special and first == 1 else (),
-        wide=600 if special and first == 2 else 0,
-        draw=lambda: next(draws),
-    )
-
-
-def deliver(
-    function: Any, drawn: list[Drawn], scan: Scan, rules: Any = None, kind: int = 0, others: bool = False
-) -> Any:
-    """Deliver what `scan` has with plans as drawn; return the result, and what everybody got.
-
-    others: whether some inboxes have receivers besides the usual one.
-    """
-    receivers = [Receiver(number) for number in range(3)]
-    draws = iter([0.9, 0.1, 0.5] * 100)
-    plans = {one[0]: plan_of(one, receivers, draws) for one in drawn}
-    inboxes = {b"i": (receivers[0].subscription, receivers[0]), b"j": None}
-    if others:
-        inboxes[b""] = (receivers[1].subscription, receivers[1])
-    seen = {hash(b"i.seen")}
-    flush: list[Receiver] = []
-    run: list[Any] = []
-    data, pos, *limits = scan
-    shared = {subject.rpartition(b".")[2]: plan for subject, plan in plans.items()} | {b"none": None}
-    ends, literal = ({b"end": 1}, {"i.lit": 1}) if others else ({}, {})
-    routes: dict[bytes, Any] = {b"l.": None, b"m.": plans.get(b"m.1")}
-    for number, (subject, plan) in enumerate(plans.items()):
-        for key in deliveries.route_keys(subject):
-            routes[key] = plan if number % 2 else None
-    lookups = plans, shared, b"a.", inboxes, seen, ends, literal, routes
-    result = function(lookups, rules, kind, b"TRACE", flush, run, 3, data, pos, *limits)
-    return result, [one.seen for one in receivers], [receivers.index(one) for one in flush], run, seen
 
 
 plans = st.lists(
@@ -145,13 +31,36 @@ patterns = st.lists(
 ).map(tuple)
 
 
+tokens = names.map(lambda name: name.decode("utf-8", "surrogateescape"))
+interests = st.lists(
+    st.tuples(
+        st.lists(tokens | st.sampled_from(["*", ">", "a", "i", "\udce9"]), min_size=1, max_size=3).map(
+            ".".join
+        ),
+        st.lists(st.integers(0, 3), max_size=3, unique=True),
+        st.sampled_from([False, False, False, True]),
+    ),
+    max_size=6,
+)
+
+
 @given(
-    plans, scans(), st.none() | st.tuples(st.none() | patterns, patterns), st.integers(0, 1), st.booleans()
+    plans,
+    scans(),
+    st.none() | st.tuples(st.none() | patterns, patterns),
+    st.integers(0, 1),
+    st.booleans(),
+    st.none() | interests,
 )
 def test_deliveries_are_those_of_the_plain_function(
-    drawn: list[Drawn], scan: Scan, rules: Any, kind: int, others: bool
+    drawn: list[Drawn],
+    scan: Scan,
+    rules: Any,
+    kind: int,
+    others: bool,
+    interested: list[Interested] | None,
 ) -> None:
-    arguments = drawn, scan, rules, kind, others
+    arguments = drawn, scan, rules, kind, others, interested
     assert deliver(_native.deliver_publishes, *arguments) == deliver(deliveries.deliver_publishes, *arguments)
 
 
@@ -171,16 +80,14 @@ def test_deliveries_are_those_of_the_plain_function(
         (b"k.1", b"", False),
     ],
 )
-def test_an_inbox_needs_no_plan_until_it_comes_again(
-    function: Any, subject: bytes, header: bytes, taken: bool
-) -> None:
+def test_an_inbox_needs_no_plan(function: Any, subject: bytes, header: bytes, taken: bool) -> None:
     frame = b"PUB %b 1\r\nx\r\n" % subject
     if header:
         frame = b"HPUB %b 1 2\r\nNx\r\n" % subject
     scan = frame * 2, 0, 512, 4096, 1 << 20, (b"PUB ", b"HPUB ")
     (stop, count, _, _, _), receivers, _, _, seen = deliver(function, [], scan, others=True)
     assert (stop, count, hash(subject) in seen) == (
-        (len(frame), 1, True) if taken else (0, 0, subject == b"i.seen")
+        (2 * len(frame), 2, True) if taken else (0, 0, subject == b"i.seen")
     )
     if taken:
         number, verb = (0, b"H" * bool(header)) if b"." in subject else (1, b"")
@@ -318,7 +225,7 @@ def test_subjects_share_a_plan_by_the_token_after_the_prefix(
     run: list[Any] = []
     data = b"PUB %b r 3\r\none\r\n" % subject
     limits = 512, 4096, 1 << 20, (b"PUB ", b"HPUB ")
-    lookups: tuple[Any, ...] = {}, shared, b"a.", {}, set(), {}, {}, {}
+    lookups: tuple[Any, ...] = {}, shared, b"a.", {}, {}, {}, {}, {}, None
     stop, count, size, _, receiver = function(lookups, None, 0, b"TRACE", [], run, 3, data, 0, *limits)
     assert (stop, count, size) == ((len(data), 1, 3) if expected else (0, 0, 0))
     assert run == ([(subject, b"r", 0, 3, b"r 3\r\none\r\n")] if expected else [])
@@ -356,7 +263,7 @@ def test_subjects_share_a_plan_by_their_first_tokens(function: Any, subject: byt
     run: list[Any] = []
     data = b"PUB %b r 3\r\none\r\n" % subject
     limits = 512, 4096, 1 << 20, (b"PUB ", b"HPUB ")
-    lookups: tuple[Any, ...] = {}, {}, b".", {}, set(), {}, {"o.literal": 1}, routes
+    lookups: tuple[Any, ...] = {}, {}, b".", {}, {}, {}, {"o.literal": 1}, routes, None
     stop, count, size, _, receiver = function(lookups, None, 0, b"TRACE", [], run, 3, data, 0, *limits)
     assert (stop, count, size) == ((len(data), 1, 3) if expected else (0, 0, 0))
     assert run == ([(subject, b"r", 0, 3, b"r 3\r\none\r\n")] if expected else [])
@@ -377,6 +284,9 @@ def test_subjects_share_a_plan_by_their_first_tokens(function: Any, subject: byt
         (b"+ $JS.ACK.x g 1\r\nx", [b"M0 ", b"$JS.ACK.x 1\r\nx\r\n"] * 2),
         (b"+ $JS.ACX.x@y g 1\r\nx", [b"M0 ", b"$JS.ACX.x@y 1\r\nx\r\n"] * 2),
         (b"$JS.ACK.x@y 1\r\nx", []),
+        (b"_GR_.x 1\r\nx", []),
+        (b"+ _GR_.x g 1\r\nx", []),
+        (b"_GR_x 1\r\nx", [b"M0 ", b"_GR_x 1\r\nx\r\n"]),
         (b"| " + b"g " * 8 + b"1\r\nx", [b"M0 ", b"1\r\nx\r\n"] * 9),
         (b"| " + b"g " * 9 + b"1\r\nx", []),
     ],
@@ -387,7 +297,7 @@ def test_a_server_names_the_groups_that_are_served(
     receiver = Receiver(0)
     target = receiver.subscription, receiver, receiver.out.append, b"M0 ", b"H0 ", b""
     plan = FakePlan(((), (target,)), shares={b"g": (target,)})
-    lookups: tuple[Any, ...] = {b"s": plan}, {}, b".", {}, set(), {}, {}, {}
+    lookups: tuple[Any, ...] = {b"s": plan}, {}, b".", {}, {}, {}, {}, {}, None
     limits = b"LMSG s %b\r\n" % arguments, 0, 512, 4096, 1 << 20, (b"LMSG ", b"HMSG ")
     function(lookups, None, 1, b"#", [], [], 1, *limits)
     assert receiver.out == queued
@@ -401,7 +311,7 @@ def test_a_server_is_told_the_groups_to_serve(function: Any, reply: bytes, lead:
     receiver = Receiver(0)
     target = receiver.subscription, receiver, receiver.out.append, b"RMSG A s ", b"HMSG A s ", b"g h "
     plan = FakePlan((None, None), choices=((((target,),), None),))
-    lookups: tuple[Any, ...] = {b"s": plan}, {}, b".", {}, set(), {}, {}, {}
+    lookups: tuple[Any, ...] = {b"s": plan}, {}, b".", {}, {}, {}, {}, {}, None
     frames = b"PUB s %b1\r\nx\r\nHPUB s %b1 2\r\nNx\r\n" % (reply, reply)
     limits = frames, 0, 512, 4096, 1 << 20, (b"PUB ", b"HPUB ")
     function(lookups, None, 0, b"#", [], [], 1, *limits)

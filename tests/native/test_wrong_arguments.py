@@ -5,6 +5,7 @@ What peers send is never such: these are mistakes of the server itself, which a 
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from array import array
 from collections.abc import Callable, Iterator
@@ -29,7 +30,8 @@ class Row(tuple[Any, ...]):
 class Subscriber(_native.SubscriptionFields):  # type: ignore[misc, name-defined]
     """What is read of a subscription."""
 
-    sid = b"1"
+    def __init__(self) -> None:
+        self.sid, self.direct = b"1", queue()
 
 
 def queue() -> Any:
@@ -55,7 +57,22 @@ def plan(**fields: Any) -> Any:
 
 def lookups(known: Any) -> tuple[Any, ...]:
     """What subjects are looked up in, with one plan."""
-    return {b"a": known}, {}, b".", {b"": (Subscriber(), queue())}, set(), {}, {}, {b"a.": None}
+    interest: tuple[Any, ...] = node(bucket()), {}, {}
+    return {b"a": known}, {}, b".", {b"": (Subscriber(), queue())}, {}, {}, {}, {b"a.": None}, interest
+
+
+def bucket() -> Any:
+    """The subscriptions of a pattern: one."""
+    made = _native.BucketFields()
+    made.plain, made.groups = {Subscriber(): None}, {}
+    return made
+
+
+def node(rest: Any) -> Any:
+    """The root of a tree with one pattern, `>`."""
+    made = _native.NodeFields()
+    made.children, made.rest = {}, rest
+    return made
 
 
 RECEIVERS = {b"a": (Subscriber(), queue())}
@@ -132,6 +149,34 @@ def test_a_plan_with_a_wrong_field_raises_an_exception(field: str) -> None:
                 _native.deliver_publishes(lookups(known), None, 0, b"T", [], [], 3, *SCAN)
             except Exception:  # as above
                 continue
+
+
+@pytest.mark.parametrize(
+    ("kind", "field"),
+    [
+        ("subscription", "sid"),
+        ("subscription", "direct"),
+        ("bucket", "plain"),
+        ("bucket", "groups"),
+        ("node", "children"),
+        ("node", "rest"),
+        ("node", "here"),
+    ],
+)
+@pytest.mark.parametrize("other", [None, 1, b"", [], {}, {1: 2}, {"b": 3}, {"*": None}, {"b": "c"}])
+def test_interest_with_a_wrong_field_raises_an_exception_or_is_nobodys(
+    kind: str, field: str, other: Any
+) -> None:
+    subscription, found = Subscriber(), bucket()
+    root = node(found)
+    with contextlib.suppress(TypeError):
+        setattr({"subscription": subscription, "bucket": found, "node": root}[kind], field, other)
+        if kind == "subscription":
+            found.plain = {subscription: None}
+    *before, _ = lookups(None)
+    data = b"PUB b.c 1\r\nx\r\n"
+    with contextlib.suppress(TypeError):
+        _native.deliver_publishes((*before, (root, {}, {})), None, 0, b"T", [], [], 3, data, 0, *SCAN[2:])
 
 
 def test_all_functions_are_tried() -> None:

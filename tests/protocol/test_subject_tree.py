@@ -67,7 +67,7 @@ def test_it_is_a_mapping(steps: list[tuple[bool, str]]) -> None:
     assert all((subject in tree) == (subject in model) for _, subject in steps)
     for subject in list(model):
         tree.pop(subject)
-    assert tree._root.empty
+    assert tree.root.empty
 
 
 def test_none_is_a_value() -> None:

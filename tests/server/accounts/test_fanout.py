@@ -284,8 +284,8 @@ def test_a_batch_callback_gets_runs_and_the_turn_may_end_between_them(length: in
 
 
 def test_the_oldest_plans_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(space, "_MOST_PLANS", 16)
+    monkeypatch.setattr(space, "_MOST_PLANS", 64)
     account = Account("A", Flusher(FakeClock()))
-    for number in range(17):
+    for number in range(65):
         account.plan(b"a.%d" % number)
-    assert [*account.plans] == [b"a.%d" % number for number in range(2, 17)]
+    assert [*account.plans] == [b"a.%d" % number for number in range(2, 65)]

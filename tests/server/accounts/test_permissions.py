@@ -79,7 +79,7 @@ def test_the_rules_decide_as_the_lists_do(allow: list[str] | None, deny: list[st
     plan.targets_for, plan.choices, plan.callbacks, plan.wide = ((),), (), (), 0
     plan.simple, plan.special, plan.silent = True, False, False
     frame = b"PUB %b 0\r\n\r\n" % raw
-    lookups: tuple[Any, ...] = {raw: plan}, {}, b".", {}, set(), {}, {}, {}
+    lookups: tuple[Any, ...] = {raw: plan}, {}, b".", {}, {}, {}, {}, {}, None
     limits = frame, 0, 512, 4096, 1 << 20, (b"PUB ", b"HPUB ")
     for function in (deliver_publishes, plain_twin):
         _, permitted, *_ = function(lookups, rules, 0, b"#", [], [], 1, *limits)
