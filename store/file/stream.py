@@ -396,18 +396,15 @@ class FileStream(IndexedStream):
 
     def finish(self, commit: Commit) -> None:
         """Take note that `commit.run()` has returned or raised."""
-        if isinstance(commit, Compaction | Packing):
-            self._erasures += self._maintenance.finish(commit, self._blocks, self._bases)
-            if isinstance(commit, Compaction) and commit.damaged in self._index.live:
-                self.next((), commit.damaged)
+        running = self._commit
+        if running is None or commit is not running:
+            self._finish_maintenance(commit)
             return
-        if not isinstance(commit, StreamCommit) or commit is not self._commit:
-            raise ValueError("not this stream's commit")
         self._commit = None
-        if not commit.done:
-            self._refusal = StoreFailed(f"{self.directory}: {commit.error}")
+        if not running.done:
+            self._refusal = StoreFailed(f"{self.directory}: {running.error}")
             return
-        for write in commit.writes:
+        for write in running.writes:
             block = write.block
             block.synced = write.end
             # A block that was sealed while the commit ran may hold what only the next commit writes.
@@ -415,6 +412,14 @@ class FileStream(IndexedStream):
                 block.trim_tail(TAIL_SIZE)
             else:
                 block.drop_tail()
+
+    def _finish_maintenance(self, work: Commit) -> None:
+        if isinstance(work, Compaction | Packing):
+            self._erasures += self._maintenance.finish(work, self._blocks, self._bases)
+            if isinstance(work, Compaction) and work.damaged in self._index.live:
+                self.next((), work.damaged)
+            return
+        raise ValueError("not this stream's commit")
 
     def commit_sync(self) -> None:
         """Commit at once, in this thread. Raises OSError."""
