@@ -369,6 +369,7 @@ class Server:
                 shutil.rmtree(self.options.jetstream.store_dir, ignore_errors=True)
         self.registry.stop()
         self.worker.stop()
+        await self.clients.services.peer_checks.stop()
         await self.listener.closed()
         if self.websocket is not None:
             self.websocket.close_all(SHUTDOWN)

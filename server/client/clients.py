@@ -17,9 +17,11 @@ from ..accounts.auth import Authenticator, with_overrides
 from ..accounts.enforce_limits import close_excess
 from ..accounts.passwords import PasswordChecks
 from ..accounts.tracer import Tracer
+from ..config.ocsp_peer import keeps_answers
 from ..connection import ConnectionServices
 from ..connection.buffer_budget import BufferBudget
 from ..logging import NullLogger
+from ..ocsp.peer_checks import PeerChecks
 from ..slices import Steps, at_once
 from .connection import ClientConnection
 from .info import InfoDocument
@@ -157,6 +159,7 @@ class Clients(ClientContext):
         the new configuration from the next message on.
         """
         self.configured = self.clock.now()
+        self.peer_checks.keeps = keeps_answers(options.ocsp_cache)
         authenticator = self._gatekeeper
         overrides: dict[str, Authentication] = {}
         if authenticator is None:
@@ -209,7 +212,10 @@ def make_services(
     budget = BufferBudget(clock, log, most_buffered(options))
     passwords, ids = PasswordChecks(offload), count(1)
     tracer = Tracer(clock, log, random.random)
-    return ConnectionServices(identity, clock, log, passwords, budget, random_bytes, ids.__next__, tracer)
+    checks = PeerChecks(clock, log, keeps=keeps_answers(options.ocsp_cache))
+    return ConnectionServices(
+        identity, clock, log, passwords, budget, random_bytes, ids.__next__, tracer, checks
+    )
 
 
 def most_buffered(options: Options) -> int:

@@ -143,7 +143,7 @@ class ClientProtocol(SocketProtocol):
             return b""
         context = self._sockets.tls_context(options.tls)
         secure = SecureWire(connection.wire, context, options.tls.pinned_certs)
-        self._encrypt(connection, secure, options.tls.timeout)
+        self._encrypt(connection, secure, options.tls.timeout, options.tls.ocsp_peer)
         return data
 
     def _secured(self, connection: Connection) -> None:

@@ -34,25 +34,22 @@ class UnsupportedOption(NamedTuple):
 _NO_TPM = "TPM functionality is not supported on this platform"
 _CLIENTS_ONLY = "only TLS handshakes of the listener for clients are limited, as in nats-server"
 _NO_OCSP = (
-    "Python's ssl cannot ask for OCSP in a handshake, so revoked certificates would be accepted; "
+    "only listeners for clients and leaf nodes check by OCSP, so revoked certificates would be accepted; "
     "use short-lived certificates, or pinned_certs"
 )
 _NO_STAPLES = "Python's ssl cannot send OCSP answers in a handshake, so none are stapled"
+_MEMORY = ({"enabled": False}, {"enabled": True}, {"enabled": True, "type": "none"})
 _NO_CHECK = ({"enabled": False}, {"enabled": True, "verify": False})
 _LEAF_SCHEMES = ("nats-leaf", "leaf", "nats", "tls", "ws", "wss")
 
 UNSUPPORTED: tuple[UnsupportedOption, ...] = (
     UnsupportedOption("jetstream.tpm", "refuse", _NO_TPM),
-    UnsupportedOption("tls.ocsp_peer", "refuse", _NO_OCSP, _NO_CHECK),
-    UnsupportedOption("websocket.tls.ocsp_peer", "refuse", _NO_OCSP, _NO_CHECK),
-    UnsupportedOption("mqtt.tls.ocsp_peer", "refuse", _NO_OCSP, _NO_CHECK),
-    UnsupportedOption("leafnodes.tls.ocsp_peer", "refuse", _NO_OCSP, _NO_CHECK),
     UnsupportedOption("leafnodes.remotes.*.tls.ocsp_peer", "refuse", _NO_OCSP, _NO_CHECK),
     UnsupportedOption("cluster.tls.ocsp_peer", "refuse", _NO_OCSP, _NO_CHECK),
     UnsupportedOption("gateway.tls.ocsp_peer", "refuse", _NO_OCSP, _NO_CHECK),
     UnsupportedOption("gateway.gateways.*.tls.ocsp_peer", "refuse", _NO_OCSP, _NO_CHECK),
     UnsupportedOption("ocsp", "warn", _NO_STAPLES, ({"enabled": False}, {"enabled": True, "mode": "never"})),
-    UnsupportedOption("ocsp_cache", "warn", "OCSP is not served", ({"enabled": False},)),
+    UnsupportedOption("ocsp_cache", "warn", "answers are kept in memory only", _MEMORY),
     UnsupportedOption("prof_port", "warn", "there is no Go profiler here"),
     UnsupportedOption("prof_block_rate", "warn", "there is no Go profiler here"),
     UnsupportedOption("websocket.tls.connection_rate_limit", "warn", _CLIENTS_ONLY),

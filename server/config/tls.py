@@ -61,6 +61,10 @@ def server_context(tls: TLSOptions) -> ssl.SSLContext:
 def _verify_peers(context: ssl.SSLContext, tls: TLSOptions) -> None:
     import ssl
 
+    if tls.ocsp_peer is not None:  # who continues a session shows no certificates that could be checked
+        context.options |= ssl.OP_NO_TICKET
+        context.num_tickets = 0
+
     if tls.verify or tls.verify_and_map or tls.verify_known_urls:
         if not tls.ca_file:
             context.load_default_certs(ssl.Purpose.CLIENT_AUTH)

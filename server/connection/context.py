@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..config.options import Options
     from ..identity import ServerIdentity
     from ..logging import Logger
+    from ..ocsp.peer_checks import PeerChecks
     from .buffer_budget import BufferBudget
 
 
@@ -27,6 +28,7 @@ class ConnectionServices:
     random_bytes: returns a number of random bytes.
     next_id: returns the id of the next connection, from one sequence for all kinds.
     tracer: traces messages.
+    peer_checks: asks authorities about certificates of peers.
     """
 
     identity: ServerIdentity
@@ -37,6 +39,7 @@ class ConnectionServices:
     random_bytes: Callable[[int], bytes]
     next_id: Callable[[], int]
     tracer: Tracer
+    peer_checks: PeerChecks
 
 
 class ConnectionContext:
@@ -61,6 +64,7 @@ class ConnectionContext:
         self.random_bytes = services.random_bytes
         self.next_id = services.next_id
         self.tracer = services.tracer
+        self.peer_checks = services.peer_checks
 
     def server_fields(self) -> dict[str, Any]:
         """Return what a peer's client info shows of this server: its name and that of its cluster, if any."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import ssl
+import sys
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -96,6 +97,17 @@ class SecureWire:
     def ready(self) -> bool:
         """Whether the handshake is done."""
         return self.agreed is not None
+
+    def verified_chain(self) -> list[bytes]:
+        """Return the certificates that the peer was verified by, in DER: its own first, the authority's last.
+
+        It is [] if none was asked for, or the peer continues an earlier session.
+        """
+        if sys.version_info >= (3, 13):
+            return list(self._tls.get_verified_chain())
+        # Older versions of Python have it, but show it to nobody.
+        chain = self._tls._sslobj.get_verified_chain()  # type: ignore[attr-defined]
+        return [each.public_bytes(ssl._ssl.ENCODING_DER) for each in chain or ()]  # type: ignore[attr-defined]
 
     def write(self, data: bytes) -> None:
         """Encrypt and send `data`; before the end of the handshake it is kept until then."""

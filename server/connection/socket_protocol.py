@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from typing import TYPE_CHECKING, ClassVar, Protocol, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
+from ..config.ocsp_peer import PeerRules
 from .kernel_queue import kernel_queue
 from .wire import GONE
 
@@ -56,6 +57,7 @@ class SocketProtocol(asyncio.Protocol):
         self._secure: SecureWire | None = None
         self._undecided = False  # the next bytes show whether the peer uses TLS
         self._timer: Timer | None = None
+        self._peer_rules: PeerRules | None = None  # how the peer's certificate is checked after the handshake
         self.connection: Connection | None = None
 
     @property
@@ -159,9 +161,19 @@ class SocketProtocol(asyncio.Protocol):
 
     # --- TLS
 
-    def _encrypt(self, connection: Connection, secure: SecureWire, timeout: int) -> None:
-        """Send everything through `secure` from now on. Its handshake may take `timeout` ns."""
+    def _encrypt(
+        self,
+        connection: Connection,
+        secure: SecureWire,
+        timeout: int,
+        ocsp_peer: dict[str, Any] | None = None,
+    ) -> None:
+        """Send everything through `secure` from now on. Its handshake may take `timeout` ns.
+
+        ocsp_peer: the block that says how the peer's certificate is checked afterwards.
+        """
         self._secure = secure
+        self._peer_rules = PeerRules.of(ocsp_peer)
         connection.wire = secure
         self._expect(timeout)
 
@@ -182,8 +194,26 @@ class SocketProtocol(asyncio.Protocol):
         if secure.ready and not before:
             self._stop_timer()
             connection.secure = secure.agreed
+            self._check_peer(connection, secure)
             self._secured(connection)
         return plain
+
+    def _check_peer(self, connection: Connection, secure: SecureWire) -> None:
+        """Let nothing be served that the peer sends before its authorities have called it good."""
+        if self._peer_rules is None:
+            return
+
+        def decided(why: str) -> None:
+            if connection.closed_reason:
+                return
+            if why:
+                self._context.log.error(f"{connection} - {self.failure}: {why}")
+                connection.close(TLS_FAILED)
+            else:
+                connection.resume()
+
+        connection.pause()
+        self._context.peer_checks.check(secure.verified_chain(), self._peer_rules, decided)
 
     def _fail(self, connection: Connection, text: str) -> None:
         self._context.log.error(f"{connection} - {self.failure}: {text}")

@@ -72,7 +72,8 @@ class LeafProtocol(ServerProtocol["LeafRemote"]):
             tls = self._tls
             assert tls is not None
             context = self._sockets.tls_context(tls)
-            self._encrypt(connection, SecureWire(connection.wire, context, tls.pinned_certs), tls.timeout)
+            secure = SecureWire(connection.wire, context, tls.pinned_certs)
+            self._encrypt(connection, secure, tls.timeout, tls.ocsp_peer)
         else:
             secure, timeout = self._remote.secure_wire(connection.wire)
             self._encrypt(connection, secure, timeout)

@@ -8,17 +8,22 @@ from typing import TYPE_CHECKING, Any
 from ...protocol.timestamp import format_rfc3339
 from ..config.certificate import public_key_hash
 from ..config.distinguished_name import distinguished_name
+from ..config.ocsp_peer import PeerRules
 from ..config.tls import go_name
 
 if TYPE_CHECKING:
+    from ..config.options import TLSOptions
     from ..connection import Listener
     from ..connection.secure import TLSState
 
 
-def certificate_end(listener: Listener) -> dict[str, str]:
-    """Return when the certificate that a listener shows expires; {} if it has none."""
+def listener_tls(listener: Listener, options: TLSOptions | None) -> dict[str, Any]:
+    """Return when the certificate that a listener shows expires, and whether peers are checked by OCSP."""
     end = listener.certificate_end
-    return {"tls_cert_not_after": format_rfc3339(end)} if end else {}
+    facts: dict[str, Any] = {"tls_cert_not_after": format_rfc3339(end)} if end else {}
+    if options is not None and PeerRules.of(options.ocsp_peer) is not None:
+        facts["tls_ocsp_peer_verify"] = True
+    return facts
 
 
 def tls_facts(secure: TLSState, *, peers: bool) -> dict[str, Any]:

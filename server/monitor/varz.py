@@ -14,7 +14,7 @@ from ..config.options import SECOND, RemoteOptions, TLSOptions
 from ..identity import cluster_name
 from ..task_executor import JobWaits
 from .jsz import config, limits, stats
-from .tls import certificate_end
+from .tls import listener_tls
 from .view import Monitored, head, uptime
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def varz(server: Monitored, requests: Mapping[str, int] | None = None) -> dict[s
     if options.proxies:
         document["proxies"] = {"trusted": [{"key": key} for key in options.proxies]}
     if options.tls is not None:
-        document |= certificate_end(server.listener)
+        document |= listener_tls(server.listener, options.tls)
     return document
 
 
@@ -136,7 +136,8 @@ def _blocks(server: Monitored) -> dict[str, Any]:
         }
         if options.leafnodes.tls is not None:
             leaf |= {"tls_required": True, "tls_verify": options.leafnodes.tls.verify}
-            leaf |= certificate_end(server.leafs.listener) if server.leafs is not None else {}
+            if server.leafs is not None:
+                leaf |= listener_tls(server.leafs.listener, options.leafnodes.tls)
         leaf |= _write_limits(options.leafnodes)
     if options.leafnodes.remotes:
         leaf["remotes"] = [_leaf_remote(remote) for remote in options.leafnodes.remotes]
@@ -174,7 +175,7 @@ def _websocket(server: Monitored) -> dict[str, Any]:
         "compression": block.compression,
     }
     found = {key: value for key, value in found.items() if value}
-    return found if block.tls is None else found | certificate_end(listener)
+    return found if block.tls is None else found | listener_tls(listener, block.tls)
 
 
 def _mqtt(server: Monitored) -> dict[str, Any]:
@@ -195,7 +196,7 @@ def _mqtt(server: Monitored) -> dict[str, Any]:
         "max_ack_pending": block.max_ack_pending if "mqtt.max_ack_pending" in server.options.positions else 0,
     }
     found = {key: value for key, value in found.items() if value}
-    return found if block.tls is None else found | certificate_end(listener)
+    return found if block.tls is None else found | listener_tls(listener, block.tls)
 
 
 def _cluster(server: Monitored) -> dict[str, Any]:
@@ -211,7 +212,7 @@ def _cluster(server: Monitored) -> dict[str, Any]:
         found["urls"] = urls
     found["tls_timeout"] = _seconds((cluster.tls or TLSOptions()).timeout)
     if cluster.tls is not None:
-        found |= {"tls_required": True, "tls_verify": True, **certificate_end(routes.listener)}
+        found |= {"tls_required": True, "tls_verify": True, **listener_tls(routes.listener, None)}
     found["pool_size"] = routes.pool_size if routes.pooled else -1
     return found | _write_limits(cluster)
 
@@ -230,7 +231,7 @@ def _gateway(server: Monitored) -> dict[str, Any]:
     found["auth_timeout"] = _seconds(gateways.auth_timeout)
     found["tls_timeout"] = _seconds((block.tls or TLSOptions()).timeout)
     if block.tls is not None:
-        found |= {"tls_required": True, "tls_verify": True, **certificate_end(gateways.listener)}
+        found |= {"tls_required": True, "tls_verify": True, **listener_tls(gateways.listener, None)}
     found |= {name: value for name, value in optional.items() if value}
     if block.gateways:
         found["gateways"] = [_remote_gateway(each, gateways) for each in block.gateways]

@@ -46,7 +46,8 @@ class MQTTProtocol(SocketProtocol):
         from ..connection.secure import SecureWire
 
         context = self._sockets.tls_context(tls)
-        self._encrypt(connection, SecureWire(connection.wire, context, tls.pinned_certs), tls.timeout)
+        secure = SecureWire(connection.wire, context, tls.pinned_certs)
+        self._encrypt(connection, secure, tls.timeout, tls.ocsp_peer)
 
     def _decide(self, connection: Connection, data: bytes) -> bytes:
         from ..connection.secure import FIRST_BYTE

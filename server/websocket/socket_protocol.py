@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..clock import SECOND
+from ..config.ocsp_peer import PeerRules
 from ..connection import SocketProtocol
 from .frames import FrameReader, FrameWriter
 from .request import Accepted, Refused, UpgradeRequest
@@ -134,6 +135,10 @@ class WebSocketProtocol(SocketProtocol):
         framed.attach(connection)
         self.connection, self._framed = connection, framed
         self._watch_writes(connection)
+        if self._secure is not None:
+            tls = self._options.tls
+            self._peer_rules = None if tls is None else PeerRules.of(tls.ocsp_peer)
+            self._check_peer(connection, self._secure)
         connection.open()
 
     def _decipher(self, secure: SecureWire, data: bytes) -> bytes:

@@ -228,6 +228,7 @@ def test_the_configuration_of_jetstream_is_reported(serve: Callable[[str], Serve
     received = document(server, "/varz")
     assert received["jetstream"]["config"]["sync_always"] is True
     assert received["jetstream"]["config"]["sync_interval"] > 0
+    assert received["jetstream"]["config"]["compress_ok"] is True
     wanted = {"max_ack_pending": 100, "max_duplicate_window": 60_000_000_000, "max_request_batch": 10}
     assert (wanted | {"max_ha_assets": 5}).items() <= received["jetstream"]["limits"].items()
     assert received["feature_flags"]["js_ack_fc_v2"] is False

@@ -49,6 +49,7 @@ HEIGHT = {
     "callout": 4,
     "cluster": 5,
     "operator": 5,
+    "ocsp": 5,
     "jetstream": 6,
     "connection": 6,
     "websocket": 7,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ..ocsp_peer import PeerRules
 from ..options import Options, TLSOptions
 from ..read.context import ReadContext
 
@@ -53,6 +54,11 @@ def _shape(context: ReadContext, path: str, tls: TLSOptions, *, listens: bool) -
         context.error(
             where.get(f"{path}.verify_known_urls"),
             "verify_cert_and_check_known_urls is for cluster and gateway only",
+        )
+    if PeerRules.of(tls.ocsp_peer) is not None and listens and not (tls.verify or tls.verify_and_map):
+        context.error(
+            where.get(f"{path}.ocsp_peer", at),
+            "OCSP peer verification for client connections requires TLS verify (mTLS) to be enabled",
         )
     for name in ("cert_file", "key_file", "ca_file"):
         _readable(context, getattr(tls, name), f"{path}.{name}")

@@ -64,7 +64,7 @@ def test_what_asks_for_no_more_than_there_is_is_not_warned_of(text: str) -> None
         ("jetstream {\n store_dir: /x\n tpm { keys_file: /x } }", "3:2: jetstream.tpm: "),
         (
             "leafnodes { remotes: [{url: nats://x:1, tls {\n ocsp_peer: true } }] }",
-            "2:2: leafnodes.remotes.0.tls.ocsp_peer: Python's ssl",
+            "2:2: leafnodes.remotes.0.tls.ocsp_peer: only listeners",
         ),
     ],
 )
