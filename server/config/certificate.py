@@ -20,6 +20,8 @@ _VERSION, _EXTENSIONS = 0xA0, 0xA3
 _BOOLEAN, _UTC_TIME = 0x01, 0x17
 _BASIC_CONSTRAINTS = bytes.fromhex("551d13")  # 2.5.29.19
 _ALTERNATIVE_NAMES = bytes.fromhex("551d11")  # 2.5.29.17
+_TLS_FEATURES = bytes.fromhex("2b06010505070118")  # 1.3.6.1.5.5.7.1.24
+_STATUS_REQUEST = b"\x05"
 _DNS_NAME = 0x82
 _CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 _ALGORITHMS = {
@@ -62,6 +64,14 @@ def host_names(path: str) -> list[str]:
     """Return the DNS names of the first certificate of a file. Raises OSError or ValueError."""
     names = _extension(_first_of(path), _ALTERNATIVE_NAMES)
     return [name.content.decode("ascii", "replace") for name in names if name.tag == _DNS_NAME]
+
+
+def demands_staple(path: str) -> bool:
+    """Return whether the first certificate of a file is to be shown with an OCSP answer (RFC 7633).
+
+    Raises OSError or ValueError.
+    """
+    return any(feature.content == _STATUS_REQUEST for feature in _extension(_first_of(path), _TLS_FEATURES))
 
 
 def _first_of(path: str) -> bytes:

@@ -11,6 +11,8 @@ from dataclasses import MISSING, Field
 from typing import Any, NamedTuple
 
 from ...protocol.lazy_dataclass import declared
+from .certificate import demands_staple
+from .check.tls import blocks
 from .options import Options
 from .tree import ConfigProblem, SourcePosition
 
@@ -37,7 +39,9 @@ _NO_OCSP = (
     "only listeners for clients and leaf nodes check by OCSP, so revoked certificates would be accepted; "
     "use short-lived certificates, or pinned_certs"
 )
-_NO_STAPLES = "Python's ssl cannot send OCSP answers in a handshake, so none are stapled"
+_NO_STAPLES = (
+    "Python's ssl cannot send OCSP answers in a handshake, so none can be stapled; `ocsp: false` does without"
+)
 _MEMORY = ({"enabled": False}, {"enabled": True}, {"enabled": True, "type": "none"})
 _NO_CHECK = ({"enabled": False}, {"enabled": True, "verify": False})
 _LEAF_SCHEMES = ("nats-leaf", "leaf", "nats", "tls", "ws", "wss")
@@ -48,7 +52,6 @@ UNSUPPORTED: tuple[UnsupportedOption, ...] = (
     UnsupportedOption("cluster.tls.ocsp_peer", "refuse", _NO_OCSP, _NO_CHECK),
     UnsupportedOption("gateway.tls.ocsp_peer", "refuse", _NO_OCSP, _NO_CHECK),
     UnsupportedOption("gateway.gateways.*.tls.ocsp_peer", "refuse", _NO_OCSP, _NO_CHECK),
-    UnsupportedOption("ocsp", "warn", _NO_STAPLES, ({"enabled": False}, {"enabled": True, "mode": "never"})),
     UnsupportedOption("ocsp_cache", "warn", "answers are kept in memory only", _MEMORY),
     UnsupportedOption("prof_port", "warn", "there is no Go profiler here"),
     UnsupportedOption("prof_block_rate", "warn", "there is no Go profiler here"),
@@ -82,10 +85,25 @@ def unsupported(options: Options) -> tuple[list[ConfigProblem], list[ConfigProbl
 
 
 def _of_stapling(options: Options) -> Iterator[tuple[str, str]]:
-    """Yield the path and reason if clients are promised OCSP answers: they would refuse the connection."""
-    given = options.ocsp or {}
-    if given.get("enabled") and str(given.get("mode", "")).lower() in ("always", "must"):
+    """Yield the path and reason if clients are promised OCSP answers: they would refuse the connection.
+
+    In the mode auto they are if the certificate says so, and then also without `ocsp`.
+    """
+    given = {"enabled": True} if options.ocsp is None else options.ocsp
+    mode = str(given.get("mode", "auto")).lower() if given.get("enabled") else "never"
+    if mode in ("always", "must"):
         yield "ocsp", _NO_STAPLES
+    elif mode == "auto":
+        for path, tls, listens in blocks(options):
+            if listens and tls.first_certificate and _demands_staple(tls.first_certificate):
+                yield f"{path}.cert_file", f"the certificate demands an OCSP answer: {_NO_STAPLES}"
+
+
+def _demands_staple(path: str) -> bool:
+    try:
+        return demands_staple(path)
+    except (OSError, ValueError):
+        return False  # it is reported where it is used
 
 
 def _of_accounts(options: Options) -> Iterator[tuple[str, str]]:

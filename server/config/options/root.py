@@ -258,7 +258,13 @@ class Options:
         None, "tls", "section", "TLS of the client listener.", reload=True, section=TLSOptions
     )
     allow_non_tls: bool = option(False, "allow_non_tls", "bool", "Clients may also connect without TLS.")
-    ocsp: dict[str, object] | None = option(None, "ocsp", "ocsp", "OCSP stapling.", reload=True)
+    ocsp: dict[str, object] | None = option(
+        None,
+        "ocsp",
+        "ocsp",
+        "OCSP answers with the certificate; cannot be done, so refused where needed.",
+        reload=True,
+    )
     ocsp_cache: dict[str, object] | None = option(
         None, "ocsp_cache", "ocsp_cache", "Cache of OCSP answers.", reload=True
     )

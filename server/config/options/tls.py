@@ -87,7 +87,11 @@ class TLSOptions:
         reload=True,
     )
     ocsp_peer: dict[str, object] | None = option(
-        None, "ocsp_peer", "ocsp_peer", "OCSP checks of peer certificates.", reload=True
+        None,
+        "ocsp_peer",
+        "ocsp_peer",
+        "Ask by OCSP whether peers' certificates were revoked: a bool or a map.",
+        reload=True,
     )
     cert_store: str = option("", "cert_store", "string", "Windows certificate store.")
     cert_match_by: str = option("", "cert_match_by", "string", "Windows certificate store.")

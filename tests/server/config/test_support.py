@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from cryptography import x509
+from lib.certificates import Authority
 from pyjs.server.config.load import load_text
 from pyjs.server.config.options import Options, specs
 from pyjs.server.config.support import UNSUPPORTED, unsupported
@@ -22,7 +26,6 @@ def test_a_plain_configuration_is_served() -> None:
 @pytest.mark.parametrize(
     ("text", "start"),
     [
-        ("ocsp: true", "1:1: ocsp: "),
         ("disable_sublist_cache: true", "1:1: no_sublist_cache: "),
         (
             "jetstream: true\naccounts { A { jetstream {\n cluster_traffic: owner } } }",
@@ -46,6 +49,7 @@ def test_a_part_that_may_be_missed_is_warned_of(text: str, start: str) -> None:
     "text",
     [
         "cluster { port: 6222, pool_size: 4, accounts: [A], compression: s2_auto }",
+        "ocsp: true",
         "ocsp: false",
         "ocsp { mode: never }",
         "leafnodes { remotes: [{url: nats://x:1, tls { ocsp_peer: false } }] }",
@@ -90,3 +94,17 @@ def test_stapled_answers_that_clients_were_promised_are_refused(mode: str) -> No
     _, refusals = rows(f"ocsp {{ mode: {mode} }}")
     assert len(refusals) == 1
     assert refusals[0].startswith("1:1: ocsp: Python's ssl cannot send OCSP answers")
+
+
+@pytest.mark.parametrize(
+    ("ocsp", "starts"),
+    [("", False), ("ocsp: true", False), ("ocsp { mode: never }", True), ("ocsp: false", True)],
+)
+def test_a_certificate_that_demands_a_staple(tmp_path: Path, ocsp: str, starts: bool) -> None:
+    authority = Authority(tmp_path)
+    authority.issue("server", 5, x509.TLSFeature([x509.TLSFeatureType.status_request]))
+    tls = f'tls {{ cert_file: "{tmp_path}/server.pem", key_file: "{tmp_path}/server.key" }}'
+    warnings, refusals = rows(f"{tls}\n{ocsp}")
+    assert warnings == []
+    assert (refusals == []) is starts
+    assert starts or refusals[0].startswith("1:7: tls.cert_file: the certificate demands an OCSP answer")
