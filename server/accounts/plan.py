@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from ...native import PlanFields
 from ...protocol.reserved import ACK, GATEWAY_REPLY
 from .subscription import ConnectionKind, MessageEndpoint, Subscription
+from .traced_message import without_fallbacks
 
 if TYPE_CHECKING:
     from .flusher import OutboundQueue
@@ -184,6 +185,8 @@ class Plan(PlanFields):
         self.way: Plan | None = None
         self.request = is_request(subject)
         plain, groups = sublist.match(text)
+        if len(plain) > 1:
+            plain = without_fallbacks(plain)
         self.plain: tuple[Subscription, ...] = ()
         self.remotes: tuple[Subscription, ...] = ()
         self.groups: tuple[QueueGroup, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ...protocol.tracing import disabled
@@ -84,3 +84,18 @@ class StreamSubscription(Subscription):
     def __init__(self, subject: str, sink: MessageEndpoint, trace: TraceCallback) -> None:
         super().__init__(subject, sink)
         self.trace = trace
+
+
+class FallbackSubscription(Subscription):
+    """The server's own interest in subjects that no stream has: of each message, it yields to a stream's."""
+
+    __slots__ = ()
+
+
+def without_fallbacks(found: Sequence[Subscription]) -> Sequence[Subscription]:
+    """Return subscriptions without those that yield, if one of a stream is among them."""
+    if not any(isinstance(each, FallbackSubscription) for each in found):
+        return found
+    if not any(isinstance(each, StreamSubscription) for each in found):
+        return found
+    return [each for each in found if not isinstance(each, FallbackSubscription)]

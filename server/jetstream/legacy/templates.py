@@ -20,12 +20,14 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from ....protocol import gojson
 from ....protocol.api.stream_template import TEMPLATE_OWNER, StreamTemplateConfig, StreamTemplateInfo
 from ....protocol.errors import ApiError, api_error
 from ....protocol.subject_tree import SubjectOwners, TooEntangled, indexing
-from ...accounts.traced_message import StreamSubscription
+from ...accounts.subscription import INTERNAL
+from ...accounts.traced_message import FallbackSubscription
 from ...clock import SECOND
-from ...slices import Steps, paced
+from ...slices import Steps, at_once, paced
 from ..account import changes
 from ..account.pending_publishes import PendingLimit, PendingPublishes
 from ..streams.stream_info import stamped
@@ -53,6 +55,7 @@ class StreamTemplates:
 
     def __init__(self, account: JetStreamAccount, directory: AccountDirectory) -> None:
         self.ready = False
+        self._stopped = False
         self._account = account
         self._host = account.host
         self._directory = directory
@@ -85,7 +88,10 @@ class StreamTemplates:
                 f"Stream templates of account '{self._account.name}' cannot be listed: {self._unlisted}"
             )
             return
+        made = yield from self._by_template()
         for stored in self._found:
+            if self._stopped:
+                return
             label = f"Stream template '{self._account.name} > {stored.name}'"
             config = self._config_of(stored)
             if config is None:
@@ -94,10 +100,11 @@ class StreamTemplates:
             if stored.repaired:
                 log.warning(f"{label}: {stored.repaired}: rewritten from the other file")
             template = ServedTemplate(config)
-            template.streams.update(self._made_by(config.name))
+            template.streams.update(made.get(config.name, ()))
             yield from self._serving(template)
+            yield
         self._found = []
-        self.ready = True
+        self.ready = not self._stopped
 
     def _config_of(self, stored: StoredConfig) -> StreamTemplateConfig | None:
         """Return the configuration on the disk; None if it cannot be read, then `_damaged` says why."""
@@ -110,11 +117,16 @@ class StreamTemplates:
             self._damaged[stored.name] = error.description
             return None
 
-    def _made_by(self, template: str) -> list[str]:
-        """Return the names of the streams whose configuration says that this template made them."""
+    def _by_template(self) -> Steps[dict[str, list[str]]]:
+        """Return the streams by the template that made them, as their configurations say, in steps."""
         account = self._account
         known = [*account.recovering.values(), *(stream.config for stream in account.streams.values())]
-        return [config.name for config in known if config.metadata.get(TEMPLATE_OWNER) == template]
+        made: dict[str, list[str]] = {}
+        for config in known:
+            if owner := config.metadata.get(TEMPLATE_OWNER):
+                made.setdefault(owner, []).append(config.name)
+            yield
+        return made
 
     def _serving(self, template: ServedTemplate) -> Steps[None]:
         self._templates[template.name] = template
@@ -123,33 +135,40 @@ class StreamTemplates:
         for start in range(0, len(subjects), _AT_ONCE):
             if start:
                 yield
-            if template.stopped:
+            if template.stopped or self._stopped:
                 return
-            template.subscriptions += [
-                self._account.account.subscribe(subject, partial(self._receive, template))
-                for subject in subjects[start : start + _AT_ONCE]
-            ]
+            for subject in subjects[start : start + _AT_ONCE]:
+                subscription = FallbackSubscription(subject, INTERNAL)
+                subscription.callback = partial(self._receive, template)
+                self._account.account.add_subscription(subscription)
+                template.subscriptions.append(subscription)
 
     def stop(self) -> None:
         """End the subscriptions. What waits for a stream is refused."""
-        for name in list(self._templates):
-            self._forget(name)
+        self._stopped = True
+        self.forget_all()
+
+    def forget_all(self) -> None:
+        """Forget all templates; the caller removes their files, if they are to go."""
+        for template in list(self._templates.values()):
+            at_once(self._ending(template))
         for _, pending in self._waiting.values():
             pending.refuse(None)
         self._waiting.clear()
-
-    def _forget(self, name: str) -> None:
-        template = self._templates.pop(name)
-        template.stopped = True
-        for subscription in template.subscriptions:
-            self._account.account.unsubscribe(subscription)
-        template.subscriptions.clear()
-        self._owners.follow((each.name, each.config.config.subjects) for each in self._templates.values())
-
-    def forget_all(self) -> None:
-        """Forget all templates; the caller removes their files."""
-        self.stop()
         self._damaged.clear()
+
+    def _ending(self, template: ServedTemplate) -> Steps[None]:
+        """Forget a template, and end its subscriptions, in steps."""
+        template.stopped = True
+        del self._templates[template.name]
+        self._owners.follow((each.name, each.config.config.subjects) for each in self._templates.values())
+        subscriptions, account = template.subscriptions, self._account.account
+        if len(subscriptions) > _AT_ONCE:
+            account.forget_plans()  # cheaper than to look up the plans of each subject
+        while subscriptions:
+            for _ in range(min(len(subscriptions), _AT_ONCE)):
+                account.unsubscribe(subscriptions.pop())
+            yield
 
     # --- what the API asks for
 
@@ -223,11 +242,11 @@ class StreamTemplates:
             raise api_error("JSStreamTemplateDeleteErrF", err=str(error)) from error
         finally:
             template.stopped = False
-        if name in self._templates:
-            self._forget(name)
+        if self._templates.get(name) is template:
+            yield from self._ending(template)
 
     def _must_be_ready(self) -> None:
-        if not self.ready or self._account.left:
+        if not self.ready or self._stopped:
             raise api_error("JSClusterNotAvailErr")
 
     def _lookup(self, name: str) -> ServedTemplate:
@@ -249,12 +268,8 @@ class StreamTemplates:
     # --- messages
 
     def _receive(self, template: ServedTemplate, message: Message) -> None:
-        """Make the stream of a message, unless it goes to one already."""
+        """Make the stream of a message that no stream has taken."""
         subject = message.subject
-        account = self._account.account
-        plain, _ = account.sublist.match(subject)
-        if any(isinstance(each, StreamSubscription) for each in plain):
-            return  # that stream gets it, too
         name = stream_name(subject)
         waiting = self._waiting.get(name)
         if waiting is not None and waiting[0] == subject:
@@ -264,16 +279,12 @@ class StreamTemplates:
             self._may_make(template, name)
             config = template.stream_config(subject)
         except ApiError as error:
-            pending = self._pending(template.sample, message)
-            self._refuse(pending, subject, error)
+            if message.reply and not template.sample.no_ack:
+                answer = {"error": error.to_json(), "stream": "", "seq": 0}
+                self._account.account.publish(message.reply, gojson.encode(answer))
+            self._warn(subject, error)
         else:
-            self._make(template, subject, config, self._pending(config, message))
-
-    def _pending(self, config: StreamConfig, message: Message) -> PendingPublishes:
-        account = self._account
-        pending = PendingPublishes(account.account, config, self._limit, account.log_error)
-        pending.receive(message)
-        return pending
+            self._make(template, message, config)
 
     def _may_make(self, template: ServedTemplate, name: str) -> None:
         """Raise ApiError if the template must not make this stream."""
@@ -288,18 +299,20 @@ class StreamTemplates:
             raise api_error("JSMaximumStreamsLimitErr")
         if name in self._waiting or account.config_of(name) is not None:
             raise api_error("JSStreamNameExistErr")  # it has another subject
+        if self._host.queues.is_full(len(account.changes), "stream_create"):
+            raise api_error("JSInsufficientResourcesErr")
 
-    def _make(
-        self, template: ServedTemplate, subject: str, config: StreamConfig, pending: PendingPublishes
-    ) -> None:
-        name = config.name
+    def _make(self, template: ServedTemplate, message: Message, config: StreamConfig) -> None:
+        account, name, subject = self._account, config.name, message.subject
+        pending = PendingPublishes(account.account, config, self._limit, account.log_error)
+        pending.receive(message)
         template.streams.add(name)
         self._waiting[name] = subject, pending
 
         def making() -> Steps[Stream[Consumer]]:
             if template.stopped:
                 raise api_error("JSStreamTemplateNotFoundErr")
-            stream = yield from changes.creating(self._account, config, pending=pending)
+            stream = yield from changes.creating(account, config, pending=pending)
             yield from pending.drain(stream.ingest.receive)  # nothing is left, unless it existed already
             return stream
 
@@ -312,13 +325,13 @@ class StreamTemplates:
             template.streams.discard(name)
             if not isinstance(error, ApiError):
                 error = api_error("JSStreamGeneralErrorF", err=str(error))
-            self._refuse(pending, subject, error)
+            pending.refuse_with(error)
+            self._warn(subject, error)
 
-        self._account.changes.add(paced(making()), made, failed)
+        account.changes.add(paced(making()), made, failed)
 
-    def _refuse(self, pending: PendingPublishes, subject: str, error: ApiError) -> None:
-        """Answer the messages that have no stream, and log it once a second."""
-        pending.refuse_with(error)
+    def _warn(self, subject: str, error: ApiError) -> None:
+        """Log that a message has no stream, once a second."""
         now = self._host.clock.now()
         if now - self._warned >= SECOND:
             self._warned = now
