@@ -185,7 +185,7 @@ class Plan(PlanFields):
         self.way: Plan | None = None
         self.request = is_request(subject)
         plain, groups = sublist.match(text)
-        if len(plain) > 1:
+        if sublist.fallbacks:
             plain = without_fallbacks(plain)
         self.plain: tuple[Subscription, ...] = ()
         self.remotes: tuple[Subscription, ...] = ()

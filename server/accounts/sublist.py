@@ -80,11 +80,13 @@ class Sublist:
     ends: the last tokens of the others that are no wildcard, with the number of patterns that end so.
     leaving: the sinks whose subscriptions are no longer found, although some have yet to be removed. Each has
     the number of the latest watch that knew its subscriptions.
+    fallbacks: whether some subscriptions may be such as yield to a stream's (`FallbackSubscription`).
     """
 
-    __slots__ = ("_count", "_patterns", "_tree", "ends", "leaving", "literal")
+    __slots__ = ("_count", "_patterns", "_tree", "ends", "fallbacks", "leaving", "literal")
 
     def __init__(self) -> None:
+        self.fallbacks = False
         self.literal: dict[str, _Bucket] = {}
         self._patterns: dict[str, _Bucket] = {}  # the buckets in the tree, by subject
         self._tree: SubjectTree[_Bucket] = SubjectTree()

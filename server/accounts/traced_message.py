@@ -94,8 +94,7 @@ class FallbackSubscription(Subscription):
 
 def without_fallbacks(found: Sequence[Subscription]) -> Sequence[Subscription]:
     """Return subscriptions without those that yield, if one of a stream is among them."""
-    if not any(isinstance(each, FallbackSubscription) for each in found):
+    kinds = set(map(type, found))
+    if FallbackSubscription not in kinds or StreamSubscription not in kinds:
         return found
-    if not any(isinstance(each, StreamSubscription) for each in found):
-        return found
-    return [each for each in found if not isinstance(each, FallbackSubscription)]
+    return [each for each in found if type(each) is not FallbackSubscription]

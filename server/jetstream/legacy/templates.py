@@ -132,6 +132,8 @@ class StreamTemplates:
         self._templates[template.name] = template
         subjects = template.config.config.subjects
         self._owners.know(template.name, subjects)
+        account = self._account.account
+        account.sublist.fallbacks = True
         for start in range(0, len(subjects), _AT_ONCE):
             if start:
                 yield
@@ -140,7 +142,7 @@ class StreamTemplates:
             for subject in subjects[start : start + _AT_ONCE]:
                 subscription = FallbackSubscription(subject, INTERNAL)
                 subscription.callback = partial(self._receive, template)
-                self._account.account.add_subscription(subscription)
+                account.add_subscription(subscription)
                 template.subscriptions.append(subscription)
 
     def stop(self) -> None:
