@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...protocol.tracing import disabled
@@ -92,7 +92,7 @@ class FallbackSubscription(Subscription):
     __slots__ = ()
 
 
-def without_fallbacks(found: Sequence[Subscription]) -> Sequence[Subscription]:
+def without_fallbacks(found: list[Subscription]) -> list[Subscription]:
     """Return subscriptions without those that yield, if one of a stream is among them."""
     kinds = set(map(type, found))
     if FallbackSubscription not in kinds or StreamSubscription not in kinds:

@@ -15,9 +15,10 @@ from pyjs.server.accounts.subscription import Message
 from pyjs.server.config.options import AccountJetStream, Options
 from pyjs.server.jetstream.account.account import JetStreamAccount
 from pyjs.server.jetstream.account.recovery import Recovery
-from pyjs.server.jetstream.api.table import AccountApi
+from pyjs.server.jetstream.api.table import TABLE, AccountApi
 from pyjs.server.jetstream.consumers.core import Consumer
 from pyjs.server.jetstream.host import JetStreamHost
+from pyjs.server.jetstream.legacy.service import LegacyService
 from pyjs.server.jetstream.quota import Quota
 from pyjs.server.jetstream.streams.core import Stream
 from pyjs.server.logging import Logger, NullLogger
@@ -96,6 +97,7 @@ class JetStreamFixture:
         domain: str = "",
         fs: FileSystem | None = None,
         log: Logger | None = None,
+        legacy_api: bool = False,
     ) -> None:
         self.directory = directory
         self.fs = fs
@@ -104,7 +106,12 @@ class JetStreamFixture:
         self.registry = AccountRegistry(Options(), self.clock)
         self.limits = limits or AccountJetStream()
         self.host = JetStreamHost(
-            self.clock, self.runner, server_name="test", domain=domain, log=log or NullLogger()
+            self.clock,
+            self.runner,
+            server_name="test",
+            domain=domain,
+            log=log or NullLogger(),
+            legacy_api=legacy_api,
         )
         self.open()
 
@@ -116,14 +123,21 @@ class JetStreamFixture:
         self.js = JetStreamAccount(
             account, self.host, self.storage.account(account.name), {"": self.limits}, self.memory, self.files
         )
+        endpoints = TABLE
+        if self.host.legacy_api:
+            self.legacy = LegacyService(self.js, self.storage.templates(account.name))
+            self.legacy.start()
+            endpoints = TABLE | self.legacy.endpoints
         self.recovery = Recovery(self.runner)
         self.recovery.add(self.js)
-        self.api = AccountApi(self.js)
+        self.api = AccountApi(self.js, None, endpoints)
         self.api.start()
 
     def close(self) -> None:
         """Stop JetStream, leaving the files."""
         self.api.stop()
+        if self.host.legacy_api:
+            self.legacy.stop()
         self.js.stop()
         self.storage.close()
         self.registry.stop()
