@@ -24,7 +24,7 @@ COMPACT_ENTRIES = 8192
 
 
 @dataclass(slots=True)
-class Compaction:
+class CompactionThreshold:
     """After how much that was applied since the last one a member takes a snapshot; 0 for the default.
 
     entries, bytes: whichever is reached first.
@@ -47,7 +47,7 @@ class GroupEnvironment:
     executor: runs work that blocks.
     ticker: calls the groups at each tick.
     timing: the ticks between heartbeats, and before an election.
-    compact_entries: the default of `Compaction.entries`.
+    compact_entries: the default of `CompactionThreshold.entries`.
     compaction: when to take a snapshot. It may change.
     handing_over: is called before a member hands the lead of its group over.
     read_executor: runs work whose cost grows with what is stored, so that it delays nothing else; None:
@@ -68,7 +68,7 @@ class GroupEnvironment:
     random_bytes: Callable[[int], bytes]
     timing: RaftConfig = TIMING
     compact_entries: int = COMPACT_ENTRIES
-    compaction: Compaction = field(default_factory=Compaction)
+    compaction: CompactionThreshold = field(default_factory=CompactionThreshold)
     handing_over: Callable[[], None] = lambda: None
     read_executor: TaskExecutor | None = None
 

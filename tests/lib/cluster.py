@@ -19,7 +19,7 @@ from pyjs.raft import RaftConfig
 from pyjs.server.accounts.flusher import Flusher
 from pyjs.server.clock import SECOND
 from pyjs.server.cluster.bootstrap import BootstrapExpect
-from pyjs.server.cluster.environment import Compaction, GroupEnvironment
+from pyjs.server.cluster.environment import CompactionThreshold, GroupEnvironment
 from pyjs.server.cluster.member import RaftMember
 from pyjs.server.cluster.membership_policy import MembershipPolicy
 from pyjs.server.cluster.proposals import Outcome, ProposalError
@@ -232,7 +232,7 @@ class Member:
         self.applications: list[Tally] = []
         self.durable: tuple[int, list[str]] = (0, [])
         self.compact_entries = 50
-        self.compaction = Compaction()
+        self.compaction = CompactionThreshold()
         self.others: tuple[str, ...] | None = None
         self.prepared = 0
         self.turn = 0  # see `ClockExecutor`

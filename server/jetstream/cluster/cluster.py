@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Protocol
 from ....protocol.identifier import name_hash
 from ...cluster.announce import node_of
 from ...cluster.bootstrap import BootstrapExpect
-from ...cluster.environment import Compaction, GroupEnvironment
+from ...cluster.environment import CompactionThreshold, GroupEnvironment
 from ...cluster.read_turn import ReadTurn
 from ...cluster.ticker import Ticker
 from ...cluster.transport import RaftTransport
@@ -117,7 +117,7 @@ class JetStreamCluster:
         local_streams: dict[tuple[str, str], LocalStream] = {}
         failures: dict[tuple[str, str], str] = {}
         node_statuses, random = NodeStatuses(), environment.random()
-        self._compaction = Compaction()
+        self._compaction = CompactionThreshold()
         self._meta_group = MetaGroup(replace(environment, compaction=self._compaction), self)
         self.view = view = ClusterView(
             environment.node, system, host, self._meta_group, node_statuses, local_streams, failures
