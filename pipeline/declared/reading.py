@@ -32,6 +32,7 @@ from .document import (
 )
 from .options import NOTHING, Overlay
 from .secrets import masked
+from .variables import NONE, Variables, filled
 
 ROUNDS = 8  # of leaving out what is wrong: as deep as a document goes
 # Replaces required parts that were left out: validated, but not reported.
@@ -44,7 +45,10 @@ FILLING: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class LoadedDocument:
-    """A document that was read without a mistake. `text` is the file's, without secrets."""
+    """A document that was read without a mistake. `text` is the file's, without secrets.
+
+    written: its values with the variables replaced, and their places in the file
+    """
 
     file: File
     document: PipelineDocument
@@ -62,11 +66,14 @@ class LoadedDocument:
         return self.written.near(path)
 
 
-def load(file: File, *, trigger: str = "", overlay: Overlay = NOTHING) -> LoadedDocument:
+def load(
+    file: File, *, trigger: str = "", overlay: Overlay = NOTHING, variables: Variables = NONE
+) -> LoadedDocument:
     """Return the document in `file`.
 
     trigger: replaces the document's trigger if it is given
     overlay: options of the connection from outside of the document
+    variables: values for the document's variables
 
     Raises DocumentError, OSError.
     """
@@ -74,19 +81,22 @@ def load(file: File, *, trigger: str = "", overlay: Overlay = NOTHING) -> Loaded
         text = file.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise DocumentError(str(file), [DocumentProblem("", "is not UTF-8 text")]) from None
-    return parse(text, file, trigger=trigger, overlay=overlay)
+    return parse(text, file, trigger=trigger, overlay=overlay, variables=variables)
 
 
-def parse(text: str, file: File, *, trigger: str = "", overlay: Overlay = NOTHING) -> LoadedDocument:
+def parse(
+    text: str, file: File, *, trigger: str = "", overlay: Overlay = NOTHING, variables: Variables = NONE
+) -> LoadedDocument:
     """Do what `load` does for the text of `file`, whose folder is where relative paths start."""
     name = str(file)
-    written = read(text, name)
-    if not isinstance(written.value, dict):
+    original = read(text, name)
+    if not isinstance(original.value, dict):
         raise DocumentError(
             name, [DocumentProblem("", "holds no pipeline: keys such as name, sources, sinks", 1, 1)]
         )
+    written, unset = filled(original, variables)
     document, mistakes = _validated(written.value)
-    found: dict[Path, DocumentProblem] = {}
+    found: dict[Path, DocumentProblem] = dict(unset)
     for path, detail in mistakes:  # a value that may be of several kinds has a mistake for each
         message, hint = _worded(detail, path, written.value)
         found.setdefault(path, DocumentProblem("", message, hint=hint))
@@ -94,7 +104,7 @@ def parse(text: str, file: File, *, trigger: str = "", overlay: Overlay = NOTHIN
     if document is not None:
         if trigger:
             document = document.model_copy(update={"trigger": trigger})
-        loaded = LoadedDocument(file, document, masked(text, written), written, overlay)
+        loaded = LoadedDocument(file, document, masked(text, original), written, overlay)
         more = list(options.problems(document, overlay))
         if not found or _tables(document.sources, document.transforms) == _tables(
             written.value.get("sources"), written.value.get("transforms", {})

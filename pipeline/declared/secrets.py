@@ -11,7 +11,7 @@ from ...documents.located_yaml import LocatedYaml, Path
 
 MASK = "********"
 _KEY = re.compile(r"(?i)secret|password|token|access[.]?key|credential")
-_REFERENCE = re.compile(r"^(env|file|op|nsc)://")
+_REFERENCE = re.compile(r"^(env|file|op|nsc)://|^\$\{\w+\}$")  # or a variable without a default
 _USER_INFO = re.compile(r"(?<=://)[^/@\s,]+(?=@)")
 _IN_URL = re.compile(r"(?i)((?:password|secret|token)\w*=)[^&;\s,]+")
 

@@ -24,8 +24,9 @@ COLUMNS = ("", "Stream", "Domain", "Messages", "Sequences", "Found")
 @output.showing("pipeline_check")
 @documents.FILE
 @documents.TRIGGER
+@documents.SET
 @click.option("--connect", is_flag=True, help="Also look whether the server and its streams are there.")
-def check(file: Path, trigger: str, connect: bool) -> None:
+def check(file: Path, trigger: str, given: dict[str, str], connect: bool) -> None:
     """Validate a document and show its plan; run nothing.
 
     Mistakes are told with their line and column. Exit code 0: it can be run.
@@ -35,7 +36,7 @@ def check(file: Path, trigger: str, connect: bool) -> None:
     except ImportError as error:
         raise documents.lacking(error) from None
     try:
-        loaded = documents.loaded(file, trigger=trigger)
+        loaded = documents.loaded(file, trigger=trigger, given=given)
         documents.playable(loaded)
     except DocumentError as error:
         problems = [asdict(problem) for problem in error.problems]

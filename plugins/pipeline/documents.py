@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,17 +59,49 @@ TRIGGER = click.option(
     metavar="WHEN",
     help='batch, availableNow, or how often, such as "10s"; before the document\'s.',
 )
+
+
+def _variables(_context: click.Context, _param: click.Parameter, value: tuple[str, ...]) -> dict[str, str]:
+    """Return NAME=VALUE words as a dict. Raises click.BadParameter."""
+    found = {}
+    for word in value:
+        name, mark, text = word.partition("=")
+        if not mark or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+            raise click.BadParameter(f'"{word}" is not NAME=VALUE')
+        found[name] = text
+    return found
+
+
+SET = click.option(
+    "--set",
+    "given",
+    multiple=True,
+    callback=_variables,
+    metavar="NAME=VALUE",
+    help="The value of a variable ${NAME} of the document, before the environment's; repeatable.",
+)
 FILE = click.argument("file", type=click.Path(path_type=Path))
 
 
-def loaded(file: Path, *, trigger: str = "") -> LoadedDocument:
-    """Return the document in `file`. Raises DocumentError, CliError."""
+def loaded(
+    file: Path,
+    *,
+    trigger: str = "",
+    given: Mapping[str, str] | None = None,
+    implied: Mapping[str, str] | None = None,
+) -> LoadedDocument:
+    """Return the document in `file`, with the values of variables that are given or implied.
+
+    Raises DocumentError, CliError.
+    """
     try:
         from ...pipeline.declared import reading
+        from ...pipeline.declared.variables import Variables
     except ImportError as error:
         raise lacking(error) from None
     try:
-        return reading.load(file, trigger=trigger, overlay=overlay())
+        variables = Variables(given or {}, implied or {})
+        return reading.load(file, trigger=trigger, overlay=overlay(), variables=variables)
     except FileNotFoundError:
         raise NotFoundError(f"there is no {file}", "'pyjs pipeline init' writes one to start from") from None
     except OSError as error:

@@ -57,11 +57,19 @@ class Display(Protocol):
 )
 @click.option("--remote", default="", metavar="URL", help="A Spark Connect server, sc://HOST:15002.")
 @documents.TRIGGER
+@documents.SET
 @click.option("-j", "--json", "as_json", is_flag=True, help="One JSON document a line for each event.")
 @click.option("-v", "--verbose", is_flag=True, help="Have Spark's own messages on stderr, not in the log.")
 @click.pass_context
 def run(
-    ctx: click.Context, file: Path, master: str, remote: str, trigger: str, as_json: bool, verbose: bool
+    ctx: click.Context,
+    file: Path,
+    master: str,
+    remote: str,
+    trigger: str,
+    given: dict[str, str],
+    as_json: bool,
+    verbose: bool,
 ) -> None:
     """Run a pipeline on Spark.
 
@@ -76,7 +84,7 @@ def run(
     except ImportError as error:
         raise documents.lacking(error) from None
     try:
-        loaded = _placed(documents.loaded(file, trigger=trigger), master, remote)
+        loaded = _placed(documents.loaded(file, trigger=trigger, given=given), master, remote)
         documents.playable(loaded)
     except DocumentError as error:
         raise documents.refused(error) from None
