@@ -9,7 +9,16 @@ from ...cli.errors import close_matches
 from ...documents.located_yaml import Path
 from ...documents.problem import DocumentProblem
 from . import functions
-from .document import BATCH, FolderSink, JdbcSink, PipelineDocument, TransformSection
+from .document import (
+    BATCH,
+    DEAD_LETTERS,
+    FolderSink,
+    JdbcSink,
+    PipelineDocument,
+    SparkSink,
+    StreamSink,
+    TransformSection,
+)
 
 Found = Iterator[tuple[Path, DocumentProblem]]
 
@@ -17,12 +26,13 @@ Found = Iterator[tuple[Path, DocumentProblem]]
 def problems(document: PipelineDocument, folder: File) -> Found:
     """Yield every mistake with the path of what has to be changed."""
     yield from _names(document)
+    yield from _sources(document)
     yield from _transforms(document, folder)
     yield from _sinks(document, folder)
 
 
 def _names(document: PipelineDocument) -> Found:
-    seen: dict[str, str] = {}
+    seen: dict[str, str] = {DEAD_LETTERS.lower(): "the table of all dead letters"}
     for kind, names in (("sources", document.sources), ("transforms", document.transforms)):
         for name in names:
             if name.lower() in seen:
@@ -34,12 +44,24 @@ def _names(document: PipelineDocument) -> Found:
             seen.setdefault(name.lower(), f"{kind}.{name}")
 
 
+def _sources(document: PipelineDocument) -> Found:
+    for name, source in document.sources.items():
+        if document.trigger == BATCH and source.role == "stream":
+            hint = "trigger: availableNow reads what has come since the last run, and ends"
+            yield ("sources", name, "as"), DocumentProblem("", "trigger: batch reads tables", hint=hint)
+    if document.trigger != BATCH and not any(document.streams(name) for name in document.sources):
+        hint = "trigger: batch for tables alone; as: stream for files or topics that grow"
+        yield ("sources",), DocumentProblem("", "there is no stream among them", hint=hint)
+
+
 def _transforms(document: PipelineDocument, folder: File) -> Found:
     known = list(document.sources)
     for name, transform in document.transforms.items():
         path: Path = ("transforms", name)
         if transform.python is not None:
             yield from _function(transform, path, known, document, folder)
+        if transform.origin is not None and transform.origin not in known:
+            yield (*path, "from"), _unknown(transform.origin, known, document)
         known.append(name)
 
 
@@ -74,12 +96,22 @@ def _function(
 
 
 def _sinks(document: PipelineDocument, folder: File) -> Found:
-    known = [*document.sources, *document.transforms]
+    known = [*document.sources, *document.transforms, *([DEAD_LETTERS] if document.drops else [])]
     places: dict[str, str] = {}
     for name, sink in document.sinks.items():
         path: Path = ("sinks", name)
-        if sink.origin not in known:
+        if sink.origin == DEAD_LETTERS and not document.drops:
+            hint = "otherwise: drop, of decode or an expectation, makes dead letters"
+            yield (
+                (*path, "from"),
+                DocumentProblem("", "there are no dead letters: no step drops rows", hint=hint),
+            )
+        elif sink.origin not in known:
             yield (*path, "from"), _unknown(sink.origin, known, document)
+        addressed = not isinstance(sink, StreamSink) or any(key.lower() == "subject" for key in sink.options)
+        if sink.origin == DEAD_LETTERS and not addressed:
+            hint = "such as subject: dead.orders"
+            yield path, DocumentProblem("", "dead letters need a subject to be published to", hint=hint)
         if isinstance(sink, FolderSink):
             place = location(sink.path, folder).rstrip("/")
             if place in places:
@@ -95,7 +127,7 @@ def _sinks(document: PipelineDocument, folder: File) -> Found:
                     DocumentProblem("", "goes with streams; a batch has mode: append or overwrite"),
                 )
             continue
-        if isinstance(sink, FolderSink | JdbcSink) and sink.mode not in {None, "append"}:
+        if isinstance(sink, FolderSink | JdbcSink | SparkSink) and sink.mode not in {None, "append"}:
             yield (
                 (*path, "mode"),
                 DocumentProblem("", "a stream only appends", hint="trigger: batch can overwrite"),
@@ -112,6 +144,10 @@ def _sinks(document: PipelineDocument, folder: File) -> Found:
 
 
 def _unknown(table: str, known: list[str], document: PipelineDocument) -> DocumentProblem:
+    if table.lower() == DEAD_LETTERS.lower() and table != DEAD_LETTERS:
+        return DocumentProblem("", f"there is no table {table}", hint=f"did you mean {DEAD_LETTERS}?")
+    if table == DEAD_LETTERS:
+        return DocumentProblem("", f"{DEAD_LETTERS} is for sinks only: no table is made of them")
     if table in document.transforms:
         return DocumentProblem("", f"{table} comes later: a table is made of those above it")
     hint = close_matches(table, known) or f"there are {', '.join(known)}"

@@ -7,65 +7,33 @@ written: show and record only text from `secrets.masked`.
 
 from __future__ import annotations
 
-import json
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
-from pydantic.alias_generators import to_camel
+from pydantic import ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
-from ...protocol import duration
+from ...cli.errors import close_matches
+from .section import Option, PipelineSection, Table, Text, milliseconds
+from .table_steps import TableSection
 
 NAME = r"^[A-Za-z][A-Za-z0-9_-]{0,63}$"
-TABLE = r"^[A-Za-z_][A-Za-z0-9_]*$"
 BATCH, AVAILABLE_NOW = "batch", "availableNow"
 FUNCTION = re.compile(r"^(?P<file>.+\.py|[A-Za-z_][\w.]*):(?P<name>[A-Za-z_]\w*)$")
-SPAN = re.compile(r"^\s*(\d+)\s*(millisecond|second|minute|hour|day)s?\s*$")
-UNITS_MS = {"millisecond": 1, "second": 1000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
-
-Text = Annotated[str, Field(min_length=1)]
-Table = Annotated[str, Field(pattern=TABLE)]
-Option = str | int | float | bool | list[str | int] | dict[str, Any]
-
-
-class PipelineSection(BaseModel):
-    """A part of the document: unknown keys are mistakes, numbers may stand for text (a stream 2024)."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        alias_generator=to_camel,
-        coerce_numbers_to_str=True,
-        hide_input_in_errors=True,
-    )
-
-    @classmethod
-    def keys(cls) -> list[str]:
-        """Return the keys that this section may have."""
-        return [field.alias or name for name, field in cls.model_fields.items()]
+FORMAT = r"^[A-Za-z][\w.-]*$"
+FOLDERS = ("parquet", "json", "csv", "orc", "avro", "text", "xml", "delta")
+STREAM: Final = "jetstream"
+OTHER = "spark"  # every format that has no section of its own
+# Formats that people write: what is nearly one of them is a mistake, and anything else is Spark's to know.
+KNOWN = (*FOLDERS, "jdbc", "console", STREAM, "kafka", "iceberg")
+STREAMED = (STREAM, "kafka")  # read as streams, if nothing else is said
+DEAD_LETTERS = "deadLetters"  # the table of all rows that were dropped, for sinks
 
 
-class Watermark(PipelineSection):
-    """How late a row may come: one whose `column` is older than the newest minus `delay` may be dropped."""
-
-    column: Text
-    delay: Text
-
-    @field_validator("delay")
-    @classmethod
-    def _validate(cls, value: str) -> str:
-        milliseconds(value)
-        return value
-
-
-class SourceSection(PipelineSection):
-    """A table of one or more streams. Other keys than these are options of the data source `jetstream`."""
+class OptionsSection(PipelineSection):
+    """A section whose other keys are options of the data source `jetstream`."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Option]
-
-    domains: list[Text] | None = Field(default=None, min_length=1)
-    watermark: Watermark | None = None
 
     @property
     def options(self) -> dict[str, Option]:
@@ -73,13 +41,66 @@ class SourceSection(PipelineSection):
         return dict(self.__pydantic_extra__ or {})
 
 
-class TransformSection(PipelineSection):
-    """A table made of others: by a query, or by a Python function that takes DataFrames and returns one."""
+class SourceSection(TableSection, OptionsSection):
+    """A table of one or more streams. Other keys than these are options of the data source `jetstream`.
+
+    role (`as`): `stream`, or `table` to read it as it is when the run starts, to join others with
+    """
+
+    format: Literal["jetstream"] = STREAM
+    role: Literal["stream", "table"] | None = Field(default=None, alias="as")
+    domains: list[Text] | None = Field(default=None, min_length=1)
+
+
+class SparkSource(TableSection):
+    """A table of any other format that Spark reads: files, a database, a table of a catalog, a Kafka topic.
+
+    role (`as`): `table`, which is read as a whole, or `stream`
+    shape (`schema`): Spark's DDL; needed for a stream of files
+    """
+
+    format: Annotated[str, Field(pattern=FORMAT)]
+    role: Literal["stream", "table"] | None = Field(default=None, alias="as")
+    path: Text | None = None
+    table: Text | None = None
+    shape: Text | None = Field(default=None, alias="schema")
+    options: dict[str, str | int | float | bool] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _validate(self) -> SparkSource:
+        if self.path and self.table:
+            raise ValueError("has either path or table")
+        return self
+
+
+def _source(value: Any) -> str:
+    """Return which kind of source this is; a word that is none for a format that is misspelt."""
+    given = value.get("format", STREAM) if isinstance(value, dict) else getattr(value, "format", STREAM)
+    return STREAM if given == STREAM else _kind(given)
+
+
+def _kind(given: Any) -> str:
+    if not isinstance(given, str) or given in KNOWN or not close_matches(given, KNOWN):
+        return OTHER
+    return given
+
+
+AnySource = SourceSection | SparkSource
+_Source = Annotated[
+    Annotated[SourceSection, Tag(STREAM)] | Annotated[SparkSource, Tag(OTHER)], Discriminator(_source)
+]
+
+
+class TransformSection(TableSection):
+    """A table made of others: by a query, by a Python function of DataFrames, or of one table by steps alone.
+
+    origin (`from`): that table
+    """
 
     sql: Text | None = None
     python: Text | None = None
+    origin: Table | None = Field(default=None, alias="from")
     inputs: list[Table] | None = Field(default=None, min_length=1)
-    watermark: Watermark | None = None
 
     @field_validator("python")
     @classmethod
@@ -90,9 +111,9 @@ class TransformSection(PipelineSection):
 
     @model_validator(mode="after")
     def _validate(self) -> TransformSection:
-        if (self.sql is None) == (self.python is None):
-            raise ValueError("has either sql or python")
-        if self.sql is not None and self.inputs is not None:
+        if sum(each is not None for each in (self.sql, self.python, self.origin)) != 1:
+            raise ValueError("has either sql or python, or from and a step such as decode")
+        if self.python is None and self.inputs is not None:
             raise ValueError("inputs are for python: a query names its tables itself")
         return self
 
@@ -114,7 +135,7 @@ class TableSink(SinkSection):
 class FolderSink(TableSink):
     """A folder of files, or a Delta table. `path` is relative to the document, or a URL such as s3a://…."""
 
-    format: Literal["parquet", "json", "csv", "delta"]
+    format: Literal["parquet", "json", "csv", "orc", "avro", "text", "xml", "delta"]
     path: Text
     partition_by: list[Text] = Field(default_factory=list)
 
@@ -138,30 +159,60 @@ class ConsoleSink(SinkSection):
     truncate: int = Field(default=40, ge=0)
 
 
-class StreamSink(SinkSection):
+class StreamSink(SinkSection, OptionsSection):
     """A stream. Other keys than these are options of the data source `jetstream`."""
-
-    model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, Option]
 
     format: Literal["jetstream"]
 
-    @property
-    def options(self) -> dict[str, Option]:
-        """The options of the data source that the section gives."""
-        return dict(self.__pydantic_extra__ or {})
+
+class SparkSink(TableSink):
+    """Any other format that Spark writes, such as kafka: to a path, a catalog's table, or neither."""
+
+    format: Annotated[str, Field(pattern=FORMAT)]
+    path: Text | None = None
+    table: Text | None = None
+    partition_by: list[Text] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _validate(self) -> SparkSink:
+        if self.path and self.table:
+            raise ValueError("has either path or table")
+        return self
 
 
-AnySink = FolderSink | JdbcSink | ConsoleSink | StreamSink
+AnySink = FolderSink | JdbcSink | ConsoleSink | StreamSink | SparkSink
 SINKS: dict[str, type[SinkSection]] = {
-    "parquet": FolderSink,
-    "json": FolderSink,
-    "csv": FolderSink,
-    "delta": FolderSink,
+    **dict.fromkeys(FOLDERS, FolderSink),
     "jdbc": JdbcSink,
     "console": ConsoleSink,
-    "jetstream": StreamSink,
+    STREAM: StreamSink,
 }
+
+
+def sink_section(given: object) -> type[SinkSection]:
+    """Return the section of a sink with this format."""
+    return SINKS.get(given, SparkSink) if isinstance(given, str) else SparkSink
+
+
+def _sink(value: Any) -> str | None:
+    """Return which kind of sink this is; None without a format, a word that is none for a misspelt one."""
+    given = value.get("format") if isinstance(value, dict) else getattr(value, "format", None)
+    if not isinstance(value, dict) and given is None:
+        return OTHER
+    if given is None:
+        return None
+    return sink_section(given).__name__ if given in SINKS else _kind(given)
+
+
+_Sink = Annotated[
+    Annotated[FolderSink, Tag("FolderSink")]
+    | Annotated[JdbcSink, Tag("JdbcSink")]
+    | Annotated[ConsoleSink, Tag("ConsoleSink")]
+    | Annotated[StreamSink, Tag("StreamSink")]
+    | Annotated[SparkSink, Tag(OTHER)],
+    Discriminator(_sink),
+]
+TAGS = (STREAM, OTHER, *(each.__name__ for each in SINKS.values()))
 
 
 class Spark(PipelineSection):
@@ -188,11 +239,9 @@ class PipelineDocument(PipelineSection):
     trigger: Text = AVAILABLE_NOW
     checkpoint: Text | None = None
     connection: dict[str, Option] = Field(default_factory=dict)
-    sources: dict[Table, SourceSection] = Field(min_length=1)
+    sources: dict[Table, _Source] = Field(min_length=1)
     transforms: dict[Table, TransformSection] = Field(default_factory=dict)
-    sinks: dict[Annotated[str, Field(pattern=NAME)], Annotated[AnySink, Field(discriminator="format")]] = (
-        Field(min_length=1)
-    )
+    sinks: dict[Annotated[str, Field(pattern=NAME)], _Sink] = Field(min_length=1)
     spark: Spark = Field(default_factory=Spark)
 
     @field_validator("trigger")
@@ -207,28 +256,14 @@ class PipelineDocument(PipelineSection):
         """Whether a run continues until it is stopped."""
         return self.trigger not in {BATCH, AVAILABLE_NOW}
 
+    def streams(self, name: str) -> bool:
+        """Return whether the source of this name is read as a stream, in batches."""
+        source = self.sources[name]
+        if self.trigger == BATCH:
+            return False
+        return source.role == "stream" if source.role else source.format in STREAMED
 
-def milliseconds(text: str) -> int:
-    """Return a span such as `10 seconds` or `1m30s` in milliseconds.
-
-    Raises ValueError that says what is understood.
-    """
-    found = SPAN.match(text)
-    if found:
-        return int(found.group(1)) * UNITS_MS[found.group(2)]
-    try:
-        span = duration.parse(text)
-    except duration.DurationError:
-        span = -1
-    if span < 0:
-        raise ValueError(f'"{text}" is no span of time such as "10 seconds", "5m" or "1h30m"')
-    return span // 1_000_000
-
-
-def option_text(value: Option) -> str:
-    """Return an option's value as the data source reads it: lists with commas, maps as JSON, true, false."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, list):
-        return ",".join(str(item) for item in value)
-    return json.dumps(value) if isinstance(value, dict) else str(value)
+    @property
+    def drops(self) -> bool:
+        """Whether a table may drop rows, so that there are dead letters."""
+        return any(table.drops for table in (*self.sources.values(), *self.transforms.values()))

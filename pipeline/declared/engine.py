@@ -12,9 +12,10 @@ from urllib.parse import urlsplit
 
 from ...documents.problem import DocumentProblem
 from .. import session as sessions
-from . import failure, secrets
-from .document import BATCH, ConsoleSink, FolderSink, PipelineDocument, SinkSection, option_text
+from . import failure, packages, secrets
+from .document import BATCH, ConsoleSink, FolderSink, PipelineDocument, SinkSection
 from .reading import LoadedDocument
+from .section import option_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,8 +62,8 @@ def settings(document: PipelineDocument) -> dict[str, str]:
     loads = [*spark.packages, *spark.jars]
     if any("delta" in each for each in loads) and _uses_delta(document):
         found |= DELTA
-    if spark.packages:
-        found["spark.jars.packages"] = ",".join(spark.packages)
+    if wanted := packages.wanted(document):
+        found["spark.jars.packages"] = ",".join(wanted)
     if spark.jars:
         found["spark.jars"] = ",".join(spark.jars)
     return found | {key: option_text(value) for key, value in spark.conf.items()}
@@ -76,9 +77,7 @@ def opened(document: PipelineDocument, log: Path | None) -> Iterator[SparkSessio
     """
     _hush()
     if not document.spark.remote:
-        with sessions.session(
-            f"pyjs {document.name}", master=place(document), settings=settings(document), log=log
-        ) as spark:
+        with _local(document, log) as spark:
             yield spark
         return
     spark = _remote(document)
@@ -86,6 +85,29 @@ def opened(document: PipelineDocument, log: Path | None) -> Iterator[SparkSessio
         yield spark
     finally:
         spark.stop()
+
+
+class LackingError(sessions.SparkError):
+    """A package that the session has to load is in no registry; `hint` says what to do."""
+
+    hint = packages.HINT
+
+
+@contextlib.contextmanager
+def _local(document: PipelineDocument, log: Path | None) -> Iterator[SparkSession]:
+    """Provide a session of this process. Raises SparkError, which names a package that no registry has."""
+    began = False
+    try:
+        with sessions.session(
+            f"pyjs {document.name}", master=place(document), settings=settings(document), log=log
+        ) as spark:
+            began = True
+            yield spark
+    except sessions.SparkError as error:
+        lacking = [] if began else packages.unresolved(log)
+        if not lacking:
+            raise
+        raise LackingError(f"no registry that Spark asked has {', '.join(lacking)}") from error
 
 
 def _hush() -> None:

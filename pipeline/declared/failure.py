@@ -31,6 +31,10 @@ HINTS = (
         "Delta needs its package, for this Spark: spark: {packages: ['io.delta:delta-spark_2.13:VERSION']}",
     ),
     (
+        re.compile(r"DATA_SOURCE_NOT_FOUND|AVRO_NOT_LOADED|(AVRO|KAFKA)_DATA_SOURCE_NOT_ENABLED"),
+        "a format that Spark does not bring needs its package: spark: {packages: [GROUP:NAME:VERSION]}",
+    ),
+    (
         re.compile(r"No suitable driver|ClassNotFoundException[^\n]*(?:[Dd]river|jdbc)"),
         "JDBC needs a driver: spark: {packages: ['org.postgresql:postgresql:42.7.4']}, or jars: [FILE]",
     ),

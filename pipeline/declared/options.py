@@ -15,10 +15,12 @@ from ...documents.located_yaml import Path
 from ...documents.problem import DocumentProblem
 from ..options import OptionError, QuerySettings
 from ..options.table import CONNECTION, READ, STREAM, WRITE
-from .document import BATCH, Option, PipelineDocument, StreamSink, option_text
+from .document import PipelineDocument, SourceSection, StreamSink
+from .section import Option, option_text
 
 Options = dict[str, str]
 WHERE = ("servers", "context")
+CONNECTING = frozenset(option.name.lower() for option in CONNECTION)
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,9 @@ NOTHING = Overlay()
 
 
 def of_source(document: PipelineDocument, name: str, overlay: Overlay) -> list[Options]:
-    """Return the options to read a source with, one set for each of its domains."""
+    """Return the options to read a source of streams with, one set for each of its domains."""
     source = document.sources[name]
+    assert isinstance(source, SourceSection)
     options = _merged(document, source.options, overlay)
     if not source.domains:
         return [options]
@@ -69,8 +72,10 @@ def problems(document: PipelineDocument, overlay: Overlay) -> Iterator[tuple[Pat
 
 
 def _of_sections(document: PipelineDocument, overlay: Overlay) -> Iterator[tuple[Path, DocumentProblem]]:
-    use = READ if document.trigger == BATCH else STREAM
     for name, source in document.sources.items():
+        if not isinstance(source, SourceSection):
+            continue
+        use = STREAM if document.streams(name) else READ
         if source.domains and _has(source.options, "domain"):
             yield ("sources", name, "domain"), DocumentProblem("", "is given besides domains")
         for options in of_source(document, name, overlay):

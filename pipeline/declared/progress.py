@@ -17,6 +17,7 @@ class Batch:
     seconds: from its start to its commit
     lag: the sequences that the streams had beyond the batch's end when it was planned; these are as many
         messages, if no filter excludes some and none were deleted
+    rules: the rows that broke a rule, or did not decode, by TABLE.RULE; only those that some did
     """
 
     sink: str
@@ -27,6 +28,7 @@ class Batch:
     lag: int | None
     seconds: float
     watermark: str | None = None
+    rules: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def rate(self) -> float | None:
@@ -56,6 +58,7 @@ class Totals:
     read: dict[str, int] = field(default_factory=dict)
     written: dict[str, int] = field(default_factory=dict)
     lags: dict[str, int | None] = field(default_factory=dict)
+    broken: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def add(self, batch: Batch) -> None:
         """Add a batch."""
@@ -63,6 +66,9 @@ class Totals:
         self.read[batch.sink] = self.read.get(batch.sink, 0) + (batch.rows_in or 0)
         self.written[batch.sink] = self.written.get(batch.sink, 0) + (batch.rows_out or 0)
         self.lags[batch.sink] = batch.lag
+        broken = self.broken.setdefault(batch.sink, {})
+        for rule, rows in batch.rules.items():
+            broken[rule] = broken.get(rule, 0) + rows
 
     @property
     def rows_in(self) -> int:
@@ -75,13 +81,28 @@ class Totals:
         return sum(self.written.values())
 
     @property
+    def rules(self) -> dict[str, int]:
+        """The rows that broke each rule, by TABLE.RULE; as with rows read, the most that one sink met."""
+        found: dict[str, int] = {}
+        for broken in self.broken.values():
+            for rule, rows in broken.items():
+                found[rule] = max(found.get(rule, 0), rows)
+        return found
+
+    @property
     def lag(self) -> int | None:
         """How far the slowest sink is behind, None if that is not known."""
         return max((lag for lag in self.lags.values() if lag is not None), default=None)
 
     def to_json(self) -> dict[str, Any]:
         """Return the totals as a document."""
-        return {"batches": self.batches, "rows_in": self.rows_in, "rows_out": self.rows_out, "lag": self.lag}
+        return {
+            "batches": self.batches,
+            "rows_in": self.rows_in,
+            "rows_out": self.rows_out,
+            "lag": self.lag,
+            "rules": self.rules,
+        }
 
     @classmethod
     def of(cls, batches: Iterable[Batch]) -> Totals:
@@ -92,7 +113,9 @@ class Totals:
         return totals
 
 
-def of_query(sink: str, progress: Mapping[str, Any], rows_out: int | None) -> Batch:
+def of_query(
+    sink: str, progress: Mapping[str, Any], rows_out: int | None, rules: Mapping[str, int] | None = None
+) -> Batch:
     """Return a batch from a streaming query's report (the JSON of Spark's StreamingQueryProgress)."""
     milliseconds = (
         (progress.get("durationMs") or {}).get("triggerExecution") or progress.get("batchDuration") or 0
@@ -112,6 +135,7 @@ def of_query(sink: str, progress: Mapping[str, Any], rows_out: int | None) -> Ba
         lag=sum(lags) if lags else None,
         seconds=round(float(milliseconds) / 1000, 3),
         watermark=None if mark is None or str(mark).startswith("1970-") else str(mark),
+        rules=rules or {},
     )
 
 

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from . import failure
+from . import failure, rules
 from .progress import Batch, observed, of_query
 from .sinks import OBSERVED
 
@@ -72,7 +72,8 @@ class RunningQuery:
             if number <= self._seen or not _complete(report):
                 continue
             self._seen = number
-            yield of_query(self.sink, report, self._counts.get(number, observed(report, OBSERVED)))
+            rows = self._counts.get(number, observed(report, OBSERVED))
+            yield of_query(self.sink, report, rows, rules.counted(report))
 
     def finish(self) -> None:
         """Make the batch under way, if any, the last one. PySpark has no call for it."""

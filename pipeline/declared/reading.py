@@ -22,16 +22,20 @@ from ...documents.located_yaml import LocatedYaml, Path, Place, dotted, read
 from ...documents.problem import DocumentError, DocumentProblem
 from . import cross_checks, options
 from .document import (
-    SINKS,
+    KNOWN,
+    STREAM,
+    TAGS,
     PipelineDocument,
-    PipelineSection,
     SourceSection,
     Spark,
+    SparkSource,
     TransformSection,
-    Watermark,
+    sink_section,
 )
 from .options import NOTHING, Overlay
 from .secrets import masked
+from .section import PipelineSection
+from .table_steps import Decoding, Expectation, Masking, Watermark
 from .variables import NONE, Variables, filled
 
 ROUNDS = 8  # of leaving out what is wrong: as deep as a document goes
@@ -126,7 +130,8 @@ def _validated(value: Mapping[str, Any]) -> tuple[PipelineDocument | None, list[
     except ValidationError as error:
         mistakes = list(_mistakes(error, value))
     rest: dict[str, Any] = copy.deepcopy(dict(value))
-    wrong = [path for path, _ in mistakes]
+    # What a section of an unknown format may have is not known either.
+    wrong = [path[:-1] if detail["type"] == "union_tag_invalid" else path for path, detail in mistakes]
     for _ in range(ROUNDS):
         for path in wrong:
             _drop(rest, path)
@@ -180,7 +185,7 @@ def _path(location: tuple[str | int, ...], value: Any) -> Path:
         if inside:
             path.append(part)
             value = value[part]
-        elif part == location[-1] and isinstance(value, dict) and part not in SINKS:
+        elif part == location[-1] and isinstance(value, dict) and part not in TAGS:
             path.append(part)
     return tuple(path)
 
@@ -199,10 +204,10 @@ def _worded(detail: ErrorDetails, path: Path, document: Any) -> tuple[str, str]:
     if kind == "missing":
         return "is missing", ""
     if kind == "union_tag_not_found":
-        return "has no format", f"format is one of {', '.join(SINKS)}"
+        return "has no format", f"format is one of {', '.join(KNOWN)}, or another one of Spark's"
     if kind == "union_tag_invalid":
         tag = str(context.get("tag", ""))
-        return f'unknown format "{tag}"', close_matches(tag, SINKS) or f"format is one of {', '.join(SINKS)}"
+        return f'unknown format "{tag}"', close_matches(tag, KNOWN)
     if kind == "literal_error":
         return f"is one of {context['expected']}", ""
     if kind == "string_pattern_mismatch":
@@ -249,8 +254,17 @@ def _section(path: Path, document: Mapping[str, Any]) -> type[PipelineSection]:
         return PipelineDocument
     if path[-1] == "watermark":
         return Watermark
+    if path[0] in {"sources", "transforms"} and len(path) > 2:
+        steps: dict[str | int, type[PipelineSection]] = {
+            "decode": Decoding,
+            "expect": Expectation,
+            "mask": Masking,
+        }
+        return steps[path[2]]
     if path[0] == "sinks":
-        return SINKS[document["sinks"][path[1]]["format"]]
+        return sink_section(document["sinks"][path[1]]["format"])
+    if path[0] == "sources" and document["sources"][path[1]].get("format", STREAM) != STREAM:
+        return SparkSource
     sections: dict[str, type[PipelineSection]] = {
         "sources": SourceSection,
         "transforms": TransformSection,

@@ -16,10 +16,10 @@ from .progress import Batch, moment
 from .queries import RunningQuery
 from .reading import LoadedDocument
 from .record import FAILED, FINISHED, INTERRUPTED, STOPPED
-from .tables import RunError
+from .tables import Built, RunError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 TICK = 0.1  # seconds between two checks of the queries
 
@@ -79,7 +79,7 @@ def play(
 ) -> Outcome:
     """Run the document to its end. Errors of tables, sinks and Spark become a failed outcome."""
     try:
-        made = tables.build(spark, loaded)
+        made = tables.build(spark, loaded, checkpoint)
         if loaded.document.trigger == BATCH:
             return _batch(spark, loaded, made, observer, halt)
         return _stream(loaded, made, checkpoint, observer, halt)
@@ -93,14 +93,12 @@ def play(
         )
 
 
-def _stream(
-    loaded: LoadedDocument, made: Mapping[str, DataFrame], checkpoint: str, observer: Observer, halt: Halt
-) -> Outcome:
+def _stream(loaded: LoadedDocument, made: Built, checkpoint: str, observer: Observer, halt: Halt) -> Outcome:
     queries: list[RunningQuery] = []
     try:
         for name, sink in loaded.document.sinks.items():
             start = functools.partial(
-                sinks.start, made[sink.origin], name, loaded, f"{checkpoint}/{name}", observer.rows
+                sinks.start, made.of(sink.origin), name, loaded, f"{checkpoint}/{name}", observer.rows
             )
             try:
                 queries.append(RunningQuery(name, start))
@@ -147,13 +145,13 @@ def _failed(error: RunError) -> Outcome:
 
 
 def _batch(
-    spark: SparkSession, loaded: LoadedDocument, made: Mapping[str, DataFrame], observer: Observer, halt: Halt
+    spark: SparkSession, loaded: LoadedDocument, made: Built, observer: Observer, halt: Halt
 ) -> Outcome:
     """Write one sink after the other, each in a thread, so that signals and displays are attended to."""
-    for name, sink in loaded.document.sinks.items():
+    for name in loaded.document.sinks:
         if halt.asked:
             return Outcome(STOPPED)
-        work = _Work(spark, made[sink.origin], name, loaded, observer)
+        work = _Work(spark, made, name, loaded, observer)
         work.start()
         while work.is_alive():
             if halt.now:
@@ -171,12 +169,12 @@ class _Work(threading.Thread):
     """Writes one sink, and keeps the batch or the error."""
 
     def __init__(
-        self, spark: SparkSession, frame: DataFrame, name: str, loaded: LoadedDocument, observer: Observer
+        self, spark: SparkSession, made: Built, name: str, loaded: LoadedDocument, observer: Observer
     ) -> None:
         super().__init__(name=f"pyjs pipeline {name}", daemon=True)
         self.batch: Batch | None = None
         self.error: Exception | None = None
-        self._spark, self._frame, self._name = spark, frame, name
+        self._spark, self._made, self._name = spark, made, name
         self._loaded, self._observer = loaded, observer
 
     def run(self) -> None:
@@ -185,7 +183,8 @@ class _Work(threading.Thread):
         metrics.activate(self._spark)
         reads = metrics.Reads(self._spark)
         try:
-            written = sinks.write(self._frame, self._name, self._loaded, self._observer.rows)
+            frame = self._made.of(self._loaded.document.sinks[self._name].origin)
+            written = sinks.write(frame, self._name, self._loaded, self._observer.rows)
         except Exception as error:
             self.error = error
             return
@@ -197,4 +196,5 @@ class _Work(threading.Thread):
             rows_out=written,
             lag=None,
             seconds=round(time.monotonic() - began, 3),
+            rules=self._made.broken(frame),
         )

@@ -2,33 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...client import secret
-from . import options
+from . import letters, options
 from .checkpoint import discard_unfinished_start
 from .cross_checks import location
 from .document import (
     AVAILABLE_NOW,
+    DEAD_LETTERS,
     AnySink,
     ConsoleSink,
     FolderSink,
     JdbcSink,
     PipelineDocument,
+    SparkSink,
     StreamSink,
-    milliseconds,
-    option_text,
 )
+from .formats import texts
 from .reading import LoadedDocument
+from .section import milliseconds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriter
     from pyspark.sql.streaming.query import StreamingQuery
 
+STREAMLESS = "trigger: batch writes tables; a source of files is a stream with `as: stream`"
 OBSERVED = "out"  # the name under which Spark counts the rows of a sink
 # sink, batch, columns, rows, of how many (None: of more)
 Show = Callable[[str, int, Sequence[str], Sequence[Sequence[Any]], int | None], None]
+
+
+class StreamlessError(ValueError):
+    """A streaming run cannot write a table that no stream is in; `hint` says what to do."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
 
 
 def write(frame: DataFrame, name: str, loaded: LoadedDocument, show: Show) -> int:
@@ -40,16 +51,20 @@ def write(frame: DataFrame, name: str, loaded: LoadedDocument, show: Show) -> in
         first = frame.take(sink.rows + 1)  # counting all of them would read them once more
         _show(frame, name, 0, sink, show, first, len(first) if len(first) <= sink.rows else None)
         return min(len(first), sink.rows)
+    if isinstance(sink, StreamSink) and sink.origin == DEAD_LETTERS:
+        frame = letters.messages(frame)
     counted = Observation(OBSERVED)
     frame = frame.observe(counted, functions.count(functions.lit(1)).alias("rows"))
     if isinstance(sink, StreamSink):
         given = options.of_sink(loaded.document, name, loaded.overlay)
         frame.write.format("jetstream").options(**given).mode("append").save()
-    elif isinstance(sink, FolderSink):
-        writer = frame.write.format(sink.format).options(**_texts(sink.options)).mode(sink.mode or "error")
-        (writer.partitionBy(*sink.partition_by) if sink.partition_by else writer).save(
-            location(sink.path, loaded.folder)
-        )
+    elif isinstance(sink, FolderSink | SparkSink):
+        writer = frame.write.format(sink.format).options(**texts(sink.options)).mode(_mode(sink))
+        writer = writer.partitionBy(*sink.partition_by) if sink.partition_by else writer
+        if isinstance(sink, SparkSink) and sink.table:
+            writer.saveAsTable(sink.table)
+        else:
+            writer.save(location(sink.path, loaded.folder) if sink.path else None)
     else:
         _jdbc(frame, sink).mode(sink.mode or "error").save()
     return int(counted.get["rows"])
@@ -66,18 +81,24 @@ def start(
 
     document = loaded.document
     sink = document.sinks[name]
+    if not frame.isStreaming:
+        raise StreamlessError(f"{sink.origin} reads no stream", STREAMLESS)
     discard_unfinished_start(checkpoint)
+    if isinstance(sink, StreamSink) and sink.origin == DEAD_LETTERS:
+        frame = letters.messages(frame)
     if not isinstance(sink, ConsoleSink):
         frame = frame.observe(OBSERVED, functions.count(functions.lit(1)).alias("rows"))
     writer = frame.writeStream.queryName(f"{document.name}.{name}").outputMode(sink.output_mode)
     writer = writer.option("checkpointLocation", checkpoint).trigger(**_trigger(document))
     if isinstance(sink, StreamSink):
         return writer.format("jetstream").options(**options.of_sink(document, name, loaded.overlay)).start()
-    if isinstance(sink, FolderSink):
-        writer = writer.format(sink.format).options(**_texts(sink.options))
+    if isinstance(sink, FolderSink | SparkSink):
+        writer = writer.format(sink.format).options(**texts(sink.options))
         if sink.partition_by:
             writer = writer.partitionBy(*sink.partition_by)
-        return writer.start(location(sink.path, loaded.folder))
+        if isinstance(sink, SparkSink) and sink.table:
+            return writer.toTable(sink.table)
+        return writer.start(location(sink.path, loaded.folder) if sink.path else None)
     return writer.foreachBatch(_each(name, sink, show, counts)).start()
 
 
@@ -138,9 +159,10 @@ def _jdbc(frame: DataFrame, sink: JdbcSink) -> DataFrameWriter:
         "password": secret.resolve("password", sink.password),
         "driver": sink.driver,
     }
-    given = {"url": sink.url, "dbtable": sink.table, **_texts(sink.options)}
+    given = {"url": sink.url, "dbtable": sink.table, **texts(sink.options)}
     return frame.write.format("jdbc").options(**given, **{key: text for key, text in named.items() if text})
 
 
-def _texts(given: Mapping[str, str | int | float | bool]) -> dict[str, str]:
-    return {key: option_text(value) for key, value in given.items()}
+def _mode(sink: FolderSink | SparkSink) -> str:
+    """Return the mode of a batch: files are not mixed with others unasked; other formats only know append."""
+    return sink.mode or ("append" if isinstance(sink, SparkSink) else "error")

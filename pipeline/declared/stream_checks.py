@@ -10,7 +10,7 @@ from ..jetstream import JetStreamRequests, StreamStatus, UnknownStream
 from ..options import QuerySettings
 from ..options.table import READ, STREAM, WRITE
 from . import options
-from .document import BATCH, StreamSink
+from .document import SourceSection, StreamSink
 from .reading import LoadedDocument
 
 
@@ -30,9 +30,11 @@ class StreamCheck:
 def check(loaded: LoadedDocument) -> list[StreamCheck]:
     """Return what there is for every source and for every sink that is a stream."""
     document = loaded.document
-    use = READ if document.trigger == BATCH else STREAM
     found: list[StreamCheck] = []
-    for name in document.sources:
+    for name, source in document.sources.items():
+        if not isinstance(source, SourceSection):
+            continue
+        use = STREAM if document.streams(name) else READ
         for each in options.of_source(document, name, loaded.overlay):
             found += _check_stream(f"sources.{name}", QuerySettings.of(each, use))
     for name, sink in document.sinks.items():

@@ -4,15 +4,52 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ...documents.located_yaml import Path, dotted
-from . import failure, functions, options
-from .document import BATCH, PipelineDocument, TransformSection, Watermark, milliseconds
+from . import decoding, failure, formats, functions, masking, options, rules, sampling
+from .document import BATCH, DEAD_LETTERS, SourceSection, TransformSection
 from .reading import LoadedDocument
+from .section import milliseconds
+from .table_steps import TableSection, Watermark
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Observation, SparkSession
+
+
+@dataclass
+class Built:
+    """All tables of a document.
+
+    tables: by name
+    letters: the dead letters of each table that drops rows
+    counts: where a batch query counts the rows that broke the rules of a table
+    """
+
+    tables: dict[str, DataFrame] = field(default_factory=dict)
+    letters: list[DataFrame] = field(default_factory=list)
+    counts: dict[str, Observation] = field(default_factory=dict)
+
+    def of(self, name: str) -> DataFrame:
+        """Return the table of this name; DEAD_LETTERS is that of all dead letters."""
+        if name == DEAD_LETTERS and name not in self.tables:
+            return functools.reduce(_union, self.letters)
+        return self.tables[name]
+
+    def broken(self, written: DataFrame) -> dict[str, int]:
+        """Return how many rows broke each rule of the tables that a batch was made of, each table once.
+
+        written: what was written just now; empty with Spark Connect, which does not show what it is made of
+        """
+        plan = getattr(written, "_jdf", None)
+        if plan is None:
+            return {}
+        shown = plan.queryExecution().analyzed().toString()
+        found: dict[str, int] = {}
+        for name in [name for name in self.counts if f"CollectMetrics {rules.METRICS}{name}," in shown]:
+            found |= rules.named(name, self.counts.pop(name).get)
+        return found
 
 
 class RunError(RuntimeError):
@@ -36,40 +73,88 @@ def at(loaded: LoadedDocument, path: Path, message: str, hint: str = "") -> RunE
     return RunError(f"{where}{dotted(path)}: {message}", hint)
 
 
-def build(spark: SparkSession, loaded: LoadedDocument) -> dict[str, DataFrame]:
-    """Make all tables by name, lazily: nothing is read yet. Raises RunError."""
-    tables: dict[str, DataFrame] = {}
+def build(spark: SparkSession, loaded: LoadedDocument, checkpoint: str = "") -> Built:
+    """Make all tables, lazily: nothing is read yet, except where a schema is found in a sample.
+
+    checkpoint: where such schemas are kept, for streams
+
+    Raises RunError.
+    """
+    making = _Making(spark, loaded, checkpoint)
     document = loaded.document
     for name, source in document.sources.items():
         path: Path = ("sources", name)
         try:
-            frames = _frames(spark, document, name, loaded.overlay)
-            tables[name] = _view(functools.reduce(_union, frames), name, source.watermark)
+            making.add(name, making.read(name), source)
         except Exception as error:
             raise failed(loaded, path, error) from error
     for name, transform in document.transforms.items():
-        path = ("transforms", name, "sql" if transform.sql is not None else "python")
+        kind = "sql" if transform.sql is not None else "python" if transform.python is not None else "from"
+        path = ("transforms", name, kind)
         try:
-            made = _made(spark, transform, tables, loaded)
-            tables[name] = _view(made, name, transform.watermark)
+            making.add(name, _made(spark, transform, making.built.tables, loaded), transform)
         except RunError:
             raise
         except Exception as error:
             raise failed(loaded, path, error) from error
-    return tables
+    return making.built
 
 
-def _frames(
-    spark: SparkSession, document: PipelineDocument, name: str, overlay: options.Overlay
-) -> list[DataFrame]:
-    """Return a source's streams: one table for each domain."""
-    return [
-        (spark.read if document.trigger == BATCH else spark.readStream)
-        .format("jetstream")
-        .options(**each)
-        .load()
-        for each in options.of_source(document, name, overlay)
-    ]
+class _Making:
+    """The tables that are made so far, and what a table is made with."""
+
+    def __init__(self, spark: SparkSession, loaded: LoadedDocument, checkpoint: str) -> None:
+        self.built = Built()
+        self._spark, self._loaded, self._checkpoint = spark, loaded, checkpoint
+
+    def read(self, name: str) -> DataFrame:
+        """Return a source as a table; the streams of several domains together."""
+        spark, document = self._spark, self._loaded.document
+        source, stream = document.sources[name], document.streams(name)
+        if not isinstance(source, SourceSection):
+            return formats.read(spark, source, self._loaded.folder, stream=stream)
+        found = [
+            (spark.readStream if stream else spark.read).format("jetstream").options(**each).load()
+            for each in options.of_source(document, name, self._loaded.overlay)
+        ]
+        return functools.reduce(_union, found)
+
+    def add(self, name: str, frame: DataFrame, section: TableSection) -> None:
+        """Take a table through its steps, and make it a view of its name."""
+        decode = section.decode
+        if decode is not None or section.expect:
+            plain = frame
+            frame = rules.with_origin(frame, decode.column if decode else "data")
+            if decode is not None:
+                schema = self._schema(name, plain, section)
+                frame = decoding.decoded(frame, decode, schema, self._loaded.folder)
+            ruled = rules.ruled(frame, name, section, observed=self._loaded.document.trigger == BATCH)
+            frame = ruled.table
+            self.built.letters += [ruled.letters] if ruled.letters is not None else []
+            if ruled.counts is not None:
+                self.built.counts[name] = ruled.counts
+        self.built.tables[name] = _view(masking.masked(frame, section.mask), name, section.watermark)
+
+    def _schema(self, name: str, frame: DataFrame, section: TableSection) -> str:
+        """Return the schema to decode by: the document's, or one found in a sample."""
+        decode, stream = section.decode, frame.isStreaming
+        assert decode is not None
+        if not decode.sampled:
+            return str(decode.shape)
+        found = sampling.remembered(self._checkpoint, name) if stream else ""
+        if found:
+            return found
+        if stream:
+            source = section.origin if isinstance(section, TransformSection) else name
+            if source not in self._loaded.document.sources:
+                raise decoding.StepError(
+                    "decode has no schema, and finds one only in a source", "schema: gives it one"
+                )
+            frame = sampling.first_messages(self._spark, self._loaded, source)
+        found = sampling.schema(frame, decode)
+        if stream:
+            sampling.remember(self._checkpoint, name, found)
+        return found
 
 
 def _union(one: DataFrame, other: DataFrame) -> DataFrame:
@@ -81,6 +166,8 @@ def _made(
 ) -> DataFrame:
     from pyspark.sql import DataFrame
 
+    if transform.origin is not None:
+        return tables[transform.origin]
     if transform.sql is not None:
         return spark.sql(transform.sql.strip().removesuffix(";"))
     function = functions.load(str(transform.python), loaded.folder)

@@ -41,7 +41,8 @@ OPTIONS = {
 def _validated(_context: click.Context, _param: click.Parameter, value: str) -> str:
     """Return a trigger that a document could have. Raises click.BadParameter."""
     try:
-        from ...pipeline.declared.document import AVAILABLE_NOW, BATCH, milliseconds
+        from ...pipeline.declared.document import AVAILABLE_NOW, BATCH
+        from ...pipeline.declared.section import milliseconds
     except ImportError as error:
         raise lacking(error) from None
     try:

@@ -210,7 +210,7 @@ def _played(
             ended = play(spark, loaded, checkpoint, observer, halt)
             return end(ended)
     except (session.SparkError, java.JavaError) as error:
-        return end(Outcome("failed", str(error)))
+        return end(Outcome("failed", str(error), getattr(error, "hint", "")))
     except KeyboardInterrupt:
         return ended or end(Outcome("interrupted"))
     except Exception as error:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from lib.jetstream import ALONE, JetStream
+from lib.jetstream import ALONE
+from lib.pipeline_stage import Stage
 from lib.process import ServerProcess
-from pyjs.pipeline.declared.progress import Batch
-from pyjs.pipeline.declared.reading import parse
-from pyjs.pipeline.declared.run import Halt, Outcome, play
+from pyjs.pipeline.declared.run import Outcome
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,54 +27,6 @@ def number(data):
 def numbered(messages):
     return messages.withColumn("number", number("data"))
 """
-
-
-class Seen:
-    """An observer that remembers, and asks `halt` to stop when a batch came that `until` names."""
-
-    def __init__(self, halt: Halt, until: Callable[[Batch], int] = lambda batch: 0) -> None:
-        self.halt, self.until = halt, until
-        self.batches: list[Batch] = []
-        self.shown: list[tuple[str, Sequence[str], Sequence[Sequence[Any]], int | None]] = []
-
-    def batch(self, batch: Batch) -> None:
-        self.batches.append(batch)
-        for _ in range(self.until(batch)):
-            self.halt.ask()
-
-    def tick(self, doing: Mapping[str, str]) -> None:
-        pass
-
-    def rows(
-        self, sink: str, batch: int, columns: Sequence[str], rows: Sequence[Sequence[Any]], total: int | None
-    ) -> None:
-        self.shown.append((sink, columns, rows, total))
-
-
-class Stage:
-    """A stream of forty messages `0` to `39`, and documents about it."""
-
-    def __init__(self, spark: SparkSession, server: ServerProcess, name: str, folder: Path) -> None:
-        self.spark, self.server, self.name, self.folder = spark, server, name, folder
-        self.js = JetStream.of(server)
-        self.js.create(name, subjects=[f"{name}.>"], allow_direct=True)
-        self.publish(0, 40)
-
-    def publish(self, first: int, last: int) -> None:
-        for number in range(first, last):
-            self.js.publish(f"{self.name}.{number % 2}", f"message {number}".encode())
-
-    def play(self, text: str, until: Callable[[Batch], int] = lambda batch: 0) -> tuple[Outcome, Seen]:
-        head = f"name: p\nconnection: {{servers: '{self.server.url}'}}\n"
-        loaded = parse(head + text.replace("NAME", self.name), self.folder / "p.yaml")
-        halt = Halt()
-        seen = Seen(halt, until)
-        outcome = play(self.spark, loaded, str(self.folder / "checkpoint"), seen, halt)
-        assert self.spark.streams.active == []
-        return outcome, seen
-
-    def rows(self, path: str, form: str = "parquet") -> list[Any]:
-        return self.spark.read.format(form).load(str(self.folder / path)).collect()
 
 
 @pytest.fixture

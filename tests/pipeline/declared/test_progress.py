@@ -58,10 +58,16 @@ def test_a_lag_is_only_reported_where_offsets_show_it() -> None:
 
 def test_sums_count_what_several_sinks_read_once() -> None:
     batches = [
-        Batch("a", 0, "t", 100, 90, 50, 1.0),
-        Batch("b", 0, "t", 100, 5, 50, 1.0),
-        Batch("a", 1, "t", 50, 50, 0, 1.0),
+        Batch("a", 0, "t", 100, 90, 50, 1.0, rules={"t.r": 2}),
+        Batch("b", 0, "t", 100, 5, 50, 1.0, rules={"t.r": 4}),
+        Batch("a", 1, "t", 50, 50, 0, 1.0, rules={"t.r": 3}),
         Batch("c", 0, "t", None, None, None, 1.0),
     ]
-    assert Totals.of(batches).to_json() == {"batches": 4, "rows_in": 150, "rows_out": 145, "lag": 50}
-    assert Totals().to_json() == {"batches": 0, "rows_in": 0, "rows_out": 0, "lag": None}
+    assert Totals.of(batches).to_json() == {
+        "batches": 4,
+        "rows_in": 150,
+        "rows_out": 145,
+        "lag": 50,
+        "rules": {"t.r": 5},
+    }
+    assert Totals().to_json() == {"batches": 0, "rows_in": 0, "rows_out": 0, "lag": None, "rules": {}}

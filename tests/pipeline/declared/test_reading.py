@@ -68,7 +68,7 @@ sinks:
         ("name", 1, "is a name of letters, digits, - and _ that begins with a letter"),
         ("triger", 2, "unknown key"),
         ("sources", 3, "is empty"),
-        ("transforms.a", 5, "has either sql or python"),
+        ("transforms.a", 5, "has either sql or python, or from and a step such as decode"),
         ("sinks.one.format", 7, 'unknown format "parket"'),
         ("sinks.two", 8, "has no format"),
     ]

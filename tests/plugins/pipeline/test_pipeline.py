@@ -73,7 +73,8 @@ def test_mistakes_are_reported_with_their_places(alone: Cli, tmp_path: Path) -> 
         "p.yaml:1:1: name: is missing",
         "p.yaml:1:1: nam: unknown key (did you mean name?)",
         "p.yaml:5:3: sinks.lake: has no format "
-        "(format is one of parquet, json, csv, delta, jdbc, console, jetstream)",
+        "(format is one of parquet, json, csv, orc, avro, text, xml, delta, jdbc, console, jetstream, kafka, "
+        "iceberg, or another one of Spark's)",
         "pyjs: error: 3 mistakes: nothing was run",
     ]
     assert alone.run("pipeline", "run", "p.yaml").err == result.err
