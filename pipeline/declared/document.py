@@ -141,7 +141,11 @@ class FolderSink(TableSink):
 
 
 class JdbcSink(TableSink):
-    """A table of a database. `user` and `password` may be references: env://NAME, file://PATH."""
+    """A table of a database. `user` and `password` may be references: env://NAME, file://PATH.
+
+    key: columns by which a row replaces an earlier one; without it rows are appended
+    newest: of rows of a batch with the same key, take the one in which this column is greatest
+    """
 
     format: Literal["jdbc"]
     url: Annotated[str, Field(pattern=r"^jdbc:")]
@@ -149,6 +153,16 @@ class JdbcSink(TableSink):
     user: str = ""
     password: str = ""
     driver: str = ""
+    key: list[Text] = Field(default_factory=list)
+    newest: Text | None = None
+
+    @model_validator(mode="after")
+    def _validate(self) -> JdbcSink:
+        if self.newest and not self.key:
+            raise ValueError("newest goes with key")
+        if self.key and self.mode not in {None, "append"}:
+            raise ValueError("has either key, by which rows replace others, or mode")
+        return self
 
 
 class ConsoleSink(SinkSection):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...client import secret
+from . import drivers
 from .cross_checks import location
 from .document import SparkSource
 from .section import option_text
@@ -25,7 +26,10 @@ def read(spark: SparkSession, source: SparkSource, folder: Path, *, stream: bool
     Raises SecretError for an option that refers to a secret that is not to be had, and what Spark raises.
     """
     reader = spark.readStream if stream else spark.read
-    reader = reader.format(source.format).options(**texts(source.options))
+    given = texts(source.options)
+    if source.format == "jdbc" and (driver := drivers.usual(given.get("url", ""))):
+        given.setdefault("driver", driver)
+    reader = reader.format(source.format).options(**given)
     if source.shape:
         reader = reader.schema(source.shape)
     if source.table:

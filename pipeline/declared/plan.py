@@ -155,6 +155,7 @@ def _sink(sink: AnySink, document: PipelineDocument) -> str:
         )
     if isinstance(sink, JdbcSink):
         once = "" if document.trigger == BATCH else " (at least once)"
+        once = f" by {', '.join(sink.key)}" if sink.key else once
         return f"jdbc {clean(sink.url)} table {sink.table}{once}"
     if isinstance(sink, ConsoleSink):
         return f"console, {sink.rows} rows of a batch"

@@ -10,7 +10,7 @@ import contextlib
 import copy
 import datetime
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path as File
 from typing import Any
 
@@ -36,7 +36,7 @@ from .options import NOTHING, Overlay
 from .secrets import masked
 from .section import PipelineSection
 from .table_steps import Decoding, Expectation, Masking, Watermark
-from .variables import NONE, Variables, filled
+from .variables import NONE, Uses, Variables, filled
 
 ROUNDS = 8  # of leaving out what is wrong: as deep as a document goes
 # Replaces required parts that were left out: validated, but not reported.
@@ -52,6 +52,7 @@ class LoadedDocument:
     """A document that was read without a mistake. `text` is the file's, without secrets.
 
     written: its values with the variables replaced, and their places in the file
+    variables: the names of those that each value has
     """
 
     file: File
@@ -59,6 +60,7 @@ class LoadedDocument:
     text: str
     written: LocatedYaml
     overlay: Overlay
+    variables: Uses = field(default_factory=dict)
 
     @property
     def folder(self) -> File:
@@ -68,6 +70,10 @@ class LoadedDocument:
     def place(self, *path: str | int) -> Place | None:
         """Return the place of the value at `path`, or of what is around it."""
         return self.written.near(path)
+
+    def problem(self, path: Path, message: str, hint: str = "") -> DocumentProblem:
+        """Return a mistake at `path`, with its place."""
+        return _placed(DocumentProblem("", message, hint=hint), path, self.written)
 
 
 def load(
@@ -98,7 +104,7 @@ def parse(
         raise DocumentError(
             name, [DocumentProblem("", "holds no pipeline: keys such as name, sources, sinks", 1, 1)]
         )
-    written, unset = filled(original, variables)
+    written, uses, unset = filled(original, variables)
     document, mistakes = _validated(written.value)
     found: dict[Path, DocumentProblem] = dict(unset)
     for path, detail in mistakes:  # a value that may be of several kinds has a mistake for each
@@ -108,7 +114,7 @@ def parse(
     if document is not None:
         if trigger:
             document = document.model_copy(update={"trigger": trigger})
-        loaded = LoadedDocument(file, document, masked(text, original), written, overlay)
+        loaded = LoadedDocument(file, document, masked(text, original), written, overlay, uses)
         more = list(options.problems(document, overlay))
         if not found or _tables(document.sources, document.transforms) == _tables(
             written.value.get("sources"), written.value.get("transforms", {})

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...client import secret
-from . import letters, options
+from . import jdbc, letters, options
 from .checkpoint import discard_unfinished_start
 from .cross_checks import location
 from .document import (
@@ -25,7 +24,7 @@ from .reading import LoadedDocument
 from .section import milliseconds
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, DataFrameWriter
+    from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
 STREAMLESS = "trigger: batch writes tables; a source of files is a stream with `as: stream`"
@@ -65,8 +64,10 @@ def write(frame: DataFrame, name: str, loaded: LoadedDocument, show: Show) -> in
             writer.saveAsTable(sink.table)
         else:
             writer.save(location(sink.path, loaded.folder) if sink.path else None)
+    elif sink.key:
+        jdbc.write_by_key(frame, sink, loaded.document.name, name)
     else:
-        _jdbc(frame, sink).mode(sink.mode or "error").save()
+        jdbc.append(frame, sink, sink.mode or "error")
     return int(counted.get["rows"])
 
 
@@ -99,7 +100,7 @@ def start(
         if isinstance(sink, SparkSink) and sink.table:
             return writer.toTable(sink.table)
         return writer.start(location(sink.path, loaded.folder) if sink.path else None)
-    return writer.foreachBatch(_each(name, sink, show, counts)).start()
+    return writer.foreachBatch(_each(name, sink, show, counts, document.name)).start()
 
 
 def _trigger(document: PipelineDocument) -> dict[str, Any]:
@@ -108,7 +109,9 @@ def _trigger(document: PipelineDocument) -> dict[str, Any]:
     return {"processingTime": f"{milliseconds(document.trigger)} milliseconds"}
 
 
-def _each(name: str, sink: AnySink, show: Show, counts: dict[int, int]) -> Callable[[DataFrame, int], None]:
+def _each(
+    name: str, sink: AnySink, show: Show, counts: dict[int, int], pipeline: str
+) -> Callable[[DataFrame, int], None]:
     """Return the function that Spark calls with each batch of a sink without a streaming writer."""
 
     def show_batch(frame: DataFrame, number: int) -> None:
@@ -123,7 +126,10 @@ def _each(name: str, sink: AnySink, show: Show, counts: dict[int, int]) -> Calla
 
     def write_batch(frame: DataFrame, _number: int) -> None:
         assert isinstance(sink, JdbcSink)
-        _jdbc(frame, sink).mode("append").save()
+        if sink.key:
+            jdbc.write_by_key(frame, sink, pipeline, name)
+        else:
+            jdbc.append(frame, sink, "append")
 
     return show_batch if isinstance(sink, ConsoleSink) else write_batch
 
@@ -151,16 +157,6 @@ def _cell(value: object, longest: int) -> str:
     text = "NULL" if value is None else str(value)
     text = "".join(each if each.isprintable() else " " for each in text)
     return text if not longest or len(text) <= longest else text[: max(1, longest - 1)] + "…"
-
-
-def _jdbc(frame: DataFrame, sink: JdbcSink) -> DataFrameWriter:
-    named = {
-        "user": secret.resolve("user", sink.user),
-        "password": secret.resolve("password", sink.password),
-        "driver": sink.driver,
-    }
-    given = {"url": sink.url, "dbtable": sink.table, **texts(sink.options)}
-    return frame.write.format("jdbc").options(**given, **{key: text for key, text in named.items() if text})
 
 
 def _mode(sink: FolderSink | SparkSink) -> str:

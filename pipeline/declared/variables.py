@@ -47,13 +47,16 @@ class Variables:
 NONE = Variables()
 
 
-def filled(written: LocatedYaml, variables: Variables) -> tuple[LocatedYaml, Found]:
-    """Return the document with its variables replaced, and what is wrong with them.
+Uses = Mapping[Path, frozenset[str]]
+
+
+def filled(written: LocatedYaml, variables: Variables) -> tuple[LocatedYaml, Uses, Found]:
+    """Return the document with its variables replaced, which are where, and what is wrong with them.
 
     A text whose variable has no value stays as it is written.
     """
     problems: Found = []
-    used: set[str] = set()
+    uses: dict[Path, frozenset[str]] = {}
 
     def replaced(value: Any, path: Path) -> Any:
         if isinstance(value, dict):
@@ -62,16 +65,17 @@ def filled(written: LocatedYaml, variables: Variables) -> tuple[LocatedYaml, Fou
             return [replaced(item, (*path, index)) for index, item in enumerate(value)]
         if not isinstance(value, str) or "${" not in value:
             return value
-        text, wrong = _replaced(value, variables, used)
+        text, wrong = _replaced(value, variables)
+        uses[path] = frozenset(use.group("name") for use in _USE.finditer(value) if use.group("name"))
         problems.extend((path, problem) for problem in wrong)
         return value if wrong else text
 
     value = replaced(written.value, ())
-    problems += _unused(variables, used)
-    return LocatedYaml(value, written.places), problems
+    problems += _unused(variables, frozenset().union(*uses.values()))
+    return LocatedYaml(value, written.places), uses, problems
 
 
-def _replaced(text: str, variables: Variables, used: set[str]) -> tuple[str, list[DocumentProblem]]:
+def _replaced(text: str, variables: Variables) -> tuple[str, list[DocumentProblem]]:
     wrong = []
 
     def one(use: re.Match[str]) -> str:
@@ -85,7 +89,6 @@ def _replaced(text: str, variables: Variables, used: set[str]) -> tuple[str, lis
             )
             return ""
         name = use.group("name")
-        used.add(name)
         value = variables.value(name, use.group("default"))
         if value is None:
             wrong.append(
@@ -100,7 +103,7 @@ def _replaced(text: str, variables: Variables, used: set[str]) -> tuple[str, lis
     return _USE.sub(one, text), wrong
 
 
-def _unused(variables: Variables, used: set[str]) -> Iterator[tuple[Path, DocumentProblem]]:
+def _unused(variables: Variables, used: frozenset[str]) -> Iterator[tuple[Path, DocumentProblem]]:
     for name in variables.given:
         if name not in used:
             hint = close_matches(name, used) or "${" + name + "} uses it"

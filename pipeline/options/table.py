@@ -177,8 +177,9 @@ READING = (
     Option(
         "endingTimestamp",
         positions.moment,
-        frozenset({READ}),
-        "a time for all streams, exclusive; overrides both",
+        READERS,
+        "a time for all streams, exclusive; overrides both. A streaming query ends there if its trigger is "
+        "availableNow, and ignores it otherwise",
     ),
     Option(
         "minPartitions",

@@ -137,8 +137,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self.latest
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """Set the present ends of the streams as the last to read up to."""
-        self.target = {name: _start(stream.last + 1, stream) for name, stream in self._statuses().items()}
+        """Set the present ends of the streams, or where endingTimestamp is, as the last to read up to."""
+        bounds = PositionResolver(self.settings, self.directory)
+        found = self._statuses()
+        self.target = {name: _start(bounds.end(stream), stream) for name, stream in found.items()}
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[InputPartition]:
         """Return the tasks of the batch between two offsets, always the same for the same two."""

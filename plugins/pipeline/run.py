@@ -25,6 +25,7 @@ from . import documents
 from .lines import JsonLines, TextLines
 
 if TYPE_CHECKING:
+    from ...pipeline.declared.backfill import Span
     from ...pipeline.declared.document import PipelineDocument
     from ...pipeline.declared.progress import Batch, Totals
     from ...pipeline.declared.reading import LoadedDocument
@@ -58,6 +59,14 @@ class Display(Protocol):
 @click.option("--remote", default="", metavar="URL", help="A Spark Connect server, sc://HOST:15002.")
 @documents.TRIGGER
 @documents.SET
+@click.option(
+    "--from",
+    "first",
+    default="",
+    metavar="DATE",
+    help="Backfill: read what the streams stored from here on; 2026-11-22, or 2026-11-22T08:00:00Z.",
+)
+@click.option("--to", "last", default="", metavar="DATE", help="Backfill: up to here, exclusive.")
 @click.option("-j", "--json", "as_json", is_flag=True, help="One JSON document a line for each event.")
 @click.option("-v", "--verbose", is_flag=True, help="Have Spark's own messages on stderr, not in the log.")
 @click.pass_context
@@ -68,6 +77,8 @@ def run(
     remote: str,
     trigger: str,
     given: dict[str, str],
+    first: str,
+    last: str,
     as_json: bool,
     verbose: bool,
 ) -> None:
@@ -75,6 +86,9 @@ def run(
 
     Ctrl-C (or SIGTERM) stops it after the batch under way, the checkpoint intact; a second one stops it at
     once, and the next run does that batch again.
+
+    --from and --to run it over that time only, with a checkpoint of its own: a backfill that was stopped goes
+    on where it was. ${FROM} and ${TO} are the dates.
 
     Exit codes: 0, it is done, or a continuous one was stopped; 1, it failed; 130, it was stopped before it
     was done.
@@ -84,11 +98,14 @@ def run(
     except ImportError as error:
         raise documents.lacking(error) from None
     try:
-        loaded = _placed(documents.loaded(file, trigger=trigger, given=given), master, remote)
+        span = _span(first, last)
+        implied = span.variables if span else {}
+        loaded = documents.loaded(file, trigger=trigger, given=given, implied=implied)
+        loaded = _placed(_spanned(loaded, span), master, remote)
         documents.playable(loaded)
     except DocumentError as error:
         raise documents.refused(error) from None
-    outcome, log = _recorded(loaded, as_json=as_json, verbose=verbose)
+    outcome, log = _recorded(loaded, span, as_json=as_json, verbose=verbose)
     if outcome.state == "failed":
         if as_json:
             ctx.exit(1)
@@ -96,6 +113,33 @@ def run(
         raise CliError(outcome.error, outcome.hint, said)
     done = outcome.state == "finished" or (outcome.state == "stopped" and loaded.document.continuous)
     ctx.exit(0 if done else ExitCode.INTERRUPTED)
+
+
+def _span(first: str, last: str) -> Span | None:
+    """Return the span of a backfill, None without one. Raises UsageError."""
+    from ...pipeline.declared.backfill import Span
+
+    if not first and not last:
+        return None
+    if not (first and last):
+        raise UsageError("--from and --to go together", "a backfill has a beginning and an end")
+    try:
+        return Span.of(first, last)
+    except ValueError as error:
+        raise UsageError(f"--from, --to: {error}") from None
+
+
+def _spanned(loaded: LoadedDocument, span: Span | None) -> LoadedDocument:
+    """Return the document for a backfill. Raises DocumentError for what one cannot do."""
+    from ...documents.problem import DocumentError
+    from ...pipeline.declared import backfill
+
+    if span is None:
+        return loaded
+    problems = list(backfill.problems(loaded))
+    if problems:
+        raise DocumentError(str(loaded.file), problems)
+    return backfill.bounded(loaded, span)
 
 
 def _placed(loaded: LoadedDocument, master: str, remote: str) -> LoadedDocument:
@@ -121,9 +165,11 @@ def _placed(loaded: LoadedDocument, master: str, remote: str) -> LoadedDocument:
     return dataclasses.replace(loaded, document=document)
 
 
-def _recorded(loaded: LoadedDocument, *, as_json: bool, verbose: bool) -> tuple[Outcome, Path]:
+def _recorded(
+    loaded: LoadedDocument, span: Span | None, *, as_json: bool, verbose: bool
+) -> tuple[Outcome, Path]:
     """Run the document, show the run and record it."""
-    from ...pipeline.declared import cross_checks, record
+    from ...pipeline.declared import backfill, cross_checks, record
 
     document = loaded.document
     checkpoint = (
@@ -131,14 +177,19 @@ def _recorded(loaded: LoadedDocument, *, as_json: bool, verbose: bool) -> tuple[
         if document.checkpoint
         else str(record.base_folder() / document.name / "checkpoint")
     )
+    name = document.name
+    if span is not None:
+        name, checkpoint = backfill.run_name(document), backfill.checkpoint(document, span, checkpoint)
     facts = _facts(loaded, checkpoint)
+    if span is not None:
+        facts["runs"] = f"what was stored from {span.first} to {span.last}, then ends"
     try:
-        with record.record(document.name, facts, loaded.text) as recorder, contextlib.ExitStack() as stack:
+        with record.record(name, facts, loaded.text) as recorder, contextlib.ExitStack() as stack:
             display = _display(document, stack, as_json=as_json, verbose=verbose)
             display.started({**facts, "id": recorder.id, "log": str(recorder.log)})
             return _played(loaded, checkpoint, recorder, display, verbose=verbose), recorder.log
     except record.BusyError as error:
-        raise CliError(str(error), f"'pyjs pipeline status {document.name}' shows it") from None
+        raise CliError(str(error), f"'pyjs pipeline status {name}' shows it") from None
 
 
 def _facts(loaded: LoadedDocument, checkpoint: str) -> dict[str, Any]:

@@ -50,7 +50,8 @@ transforms:
   halves: {{sql: "SELECT CAST(split_part(subject, '.', 2) AS INT) AS half, sequence FROM messages"}}
   joined:
     sql: |
-      SELECT h.sequence, w.word, p.price, CAST(n.data AS STRING) AS name FROM halves h JOIN words w ON h.half = w.half
+      SELECT h.sequence, w.word, p.price, CAST(n.data AS STRING) AS name
+      FROM halves h JOIN words w ON h.half = w.half
       LEFT JOIN prices p ON p.half = h.half LEFT JOIN names n ON n.key = CAST(h.half AS STRING)
 sinks:
   lake: {{from: joined, format: orc, path: out}}
@@ -94,8 +95,6 @@ sinks:
   lake: {from: messages, format: com.acme.Sink}
 """)
     assert outcome.state == "failed"
-    assert (
-        "sources.own: [DATA_SOURCE_NOT_FOUND] Failed to find the data source: com.acme.Source"
-        in outcome.error
-    )
+    assert "sources.own: " in outcome.error
+    assert "com.acme.Source" in outcome.error
     assert "spark: {packages:" in outcome.hint

@@ -116,7 +116,8 @@ def test_a_stream_counts_what_it_drops_and_goes_on_with_its_schema(stage: Stage)
     text = """
 sources:
   orders: {stream: NAME, startingOffsets: earliest,
-    decode: {format: json, sample: 100, keep: [sequence], otherwise: drop}, expect: {named: {sql: "item <> ''", otherwise: drop}}}
+    decode: {format: json, sample: 100, keep: [sequence], otherwise: drop},
+    expect: {named: {sql: "item <> ''", otherwise: drop}}}
 sinks:
   lake: {from: orders, format: json, path: out}
   dead: {from: deadLetters, format: json, path: dead}
