@@ -33,7 +33,7 @@ def hasher(method: str, reference: str) -> Callable[[Any], Any]:
     reference: `env://NAME` or `file://PATH`, as it is on the executors
     """
     import pandas as pd
-    from pyspark.sql.functions import pandas_udf
+    from pyspark.sql.pandas.functions import pandas_udf
 
     def hashed(values: pd.Series) -> pd.Series:
         return values.map(functools.partial(digest_text, method, key(reference)), na_action="ignore")

@@ -53,6 +53,7 @@ class LoadedDocument:
 
     written: its values with the variables replaced, and their places in the file
     variables: the names of those that each value has
+    literal: the values that are written line by line, after `|`
     """
 
     file: File
@@ -61,6 +62,7 @@ class LoadedDocument:
     written: LocatedYaml
     overlay: Overlay
     variables: Uses = field(default_factory=dict)
+    literal: frozenset[Path] = frozenset()
 
     @property
     def folder(self) -> File:
@@ -70,6 +72,10 @@ class LoadedDocument:
     def place(self, *path: str | int) -> Place | None:
         """Return the place of the value at `path`, or of what is around it."""
         return self.written.near(path)
+
+    def in_lines(self, *path: str | int) -> bool:
+        """Return whether the text at `path` is written line by line, after `|`."""
+        return path in self.literal
 
     def problem(self, path: Path, message: str, hint: str = "") -> DocumentProblem:
         """Return a mistake at `path`, with its place."""
@@ -114,7 +120,9 @@ def parse(
     if document is not None:
         if trigger:
             document = document.model_copy(update={"trigger": trigger})
-        loaded = LoadedDocument(file, document, masked(text, original), written, overlay, uses)
+        loaded = LoadedDocument(
+            file, document, masked(text, original), written, overlay, uses, _literal(text, original)
+        )
         more = list(options.problems(document, overlay))
         if not found or _tables(document.sources, document.transforms) == _tables(
             written.value.get("sources"), written.value.get("transforms", {})
@@ -124,6 +132,12 @@ def parse(
     if problems or document is None:
         raise DocumentError(name, problems)
     return loaded
+
+
+def _literal(text: str, written: LocatedYaml) -> frozenset[Path]:
+    return frozenset(
+        path for path, place in written.places.items() if text[place.start : place.start + 1] == "|"
+    )
 
 
 def _validated(value: Mapping[str, Any]) -> tuple[PipelineDocument | None, list[tuple[Path, ErrorDetails]]]:

@@ -38,6 +38,7 @@ def html(run: PipelineRun) -> str:
         f"<title>{escape(run.id)}: pipeline run</title><style>{STYLE}</style></head><body>",
         _head(run, batches),
         _charts(batches) if batches else f'<p class="none">{escape(empty(run))}</p>',
+        _rules(run, batches),
         _plan(run),
         _table(batches),
         f"<details><summary>Document</summary><pre>{escape(run.document())}</pre></details>",
@@ -141,6 +142,15 @@ def _plan(run: PipelineRun) -> str:
     ]
     names = ("step", "name", "what", "reads")
     return f"<section><h2>Plan</h2>{_grid(names, rows)}</section>" if rows else ""
+
+
+def _rules(run: PipelineRun, batches: Sequence[Batch]) -> str:
+    """Return how many rows broke each rule, and what became of them."""
+    broken = Totals.of(batches).rules
+    rules = run.facts.get("rules") or {}
+    rows = [(rule, str(otherwise), _number(broken.get(rule, 0))) for rule, otherwise in rules.items()]
+    names = ("rule", "otherwise", "rows that broke it")
+    return f"<section><h2>Rules</h2>{_grid(names, rows)}</section>" if rows else ""
 
 
 def _table(batches: Sequence[Batch]) -> str:

@@ -112,7 +112,7 @@ def named(table: str, counts: Mapping[str, Any]) -> dict[str, int]:
 
 def meaning(tables: Mapping[str, TableSection]) -> dict[str, str]:
     """Return what becomes of a row that breaks a rule, by TABLE.RULE: `fail`, `drop` or `warn`."""
-    found = {}
+    found: dict[str, str] = {}
     for name, table in tables.items():
         if table.decode:
             found[f"{name}.{DECODE}"] = table.decode.otherwise

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from .section import PipelineSection, Table, Text, milliseconds
 
-FAIL, DROP, WARN = "fail", "drop", "warn"
+FAIL: Final = "fail"
+DROP: Final = "drop"
 SAMPLE = 1000  # messages that a schema is found in, if nothing else is said
 SHORTEST_SECRET = 16  # characters; what is shorter can be guessed by trying
 

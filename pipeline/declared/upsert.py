@@ -26,7 +26,7 @@ WAYS = {
     "mysql": ON_DUPLICATE,
     "mariadb": ON_DUPLICATE,
 }
-QUOTES = {"mysql": "``", "mariadb": "``", "sqlserver": "[]"}
+QUOTES = {"mysql": ("`", "`"), "mariadb": ("`", "`"), "sqlserver": ("[", "]")}
 Connection = Any  # java.sql.Connection
 REMOTE = "a sink with a key writes from the driver, which is in the server with Spark Connect"
 
@@ -114,7 +114,7 @@ class Upsert:
         return ", ".join(self._quoted(name) for name in self.key)
 
     def _quoted(self, name: str) -> str:
-        first, last = QUOTES.get(self.database, '""')
+        first, last = QUOTES.get(self.database, ('"', '"'))
         return f"{first}{name.replace(last, last * 2)}{last}"
 
 
@@ -164,7 +164,10 @@ def connected(frame: DataFrame, url: str, options: Mapping[str, str]) -> Iterato
             properties.setProperty(name, options[name])
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     if named := options.get("driver"):
-        driver = loader.loadClass(named).getDeclaredConstructor().newInstance()
+        gateway: Any = frame.sparkSession.sparkContext._gateway
+        new = gateway.new_array
+        made = loader.loadClass(named).getDeclaredConstructor(new(jvm.java.lang.Class, 0))
+        driver = made.newInstance(new(jvm.java.lang.Object, 0))
     else:
         driver = jvm.java.sql.DriverManager.getDriver(url)
     connection = driver.connect(url, properties)

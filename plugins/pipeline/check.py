@@ -10,7 +10,7 @@ import click
 
 from ...cli import output, render
 from ...cli.command import Command
-from ...cli.errors import mistakes
+from ...cli.errors import mistakes, warn
 from . import documents, steps
 
 if TYPE_CHECKING:
@@ -25,11 +25,15 @@ COLUMNS = ("", "Stream", "Domain", "Messages", "Sequences", "Found")
 @documents.FILE
 @documents.TRIGGER
 @documents.SET
+@click.option(
+    "--no-sql", is_flag=True, help="Do not have Spark's parser read the queries, for which Java starts."
+)
 @click.option("--connect", is_flag=True, help="Also look whether the server and its streams are there.")
-def check(file: Path, trigger: str, given: dict[str, str], connect: bool) -> None:
+def check(file: Path, trigger: str, given: dict[str, str], no_sql: bool, connect: bool) -> None:
     """Validate a document and show its plan; run nothing.
 
-    Mistakes are told with their line and column. Exit code 0: it can be run.
+    Mistakes are told with their line and column. Where Java is there, Spark's parser reads the queries,
+    conditions and schemas. Exit code 0: it can be run.
     """
     try:
         from ...documents.problem import DocumentError
@@ -38,6 +42,8 @@ def check(file: Path, trigger: str, given: dict[str, str], connect: bool) -> Non
     try:
         loaded = documents.loaded(file, trigger=trigger, given=given)
         documents.playable(loaded)
+        if not no_sql:
+            _parsed(loaded)
     except DocumentError as error:
         problems = [asdict(problem) for problem in error.problems]
         output.show_page({"file": str(file), "valid": False, "problems": problems}, None)
@@ -53,6 +59,20 @@ def check(file: Path, trigger: str, given: dict[str, str], connect: bool) -> Non
     steps.warn_of_unread(loaded)
     if bad:
         raise mistakes([(f"{each.path}: {each.error}", each.hint) for each in bad], "nothing was run")
+
+
+def _parsed(loaded: LoadedDocument) -> None:
+    """Have Spark's parser read the document's SQL; warn if it cannot. Raises DocumentError."""
+    from ...documents.problem import DocumentError
+    from ...pipeline.declared import spark_parser
+
+    try:
+        problems = spark_parser.problems(loaded)
+    except spark_parser.ParserError as error:
+        warn(f"the SQL was not parsed: {error}")
+        return
+    if problems:
+        raise DocumentError(str(loaded.file), problems)
 
 
 def _findings(loaded: LoadedDocument) -> list[StreamCheck]:

@@ -110,15 +110,17 @@ def _in_words(batch: Batch) -> str:
         words.append(f"{render.number(round(batch.rate))} rows/s")
     if batch.lag is not None:
         words.append(f"{render.number(batch.lag)} behind")
+    words += [f"{render.number(rows)} broke {rule}" for rule, rows in batch.rules.items()]
     return ", ".join([*words, f"{batch.seconds:.2f} s"])
 
 
 def summary(outcome: Outcome, totals: Totals, seconds: float) -> str:
     """Return how a run ended, and what it did."""
+    broken = "".join(f", {render.number(rows)} broke {rule}" for rule, rows in totals.rules.items())
     batches = f"{render.number(totals.batches)} batch{'' if totals.batches == 1 else 'es'}"
     return (
         f"{outcome.state} after {render.span(int(seconds * 1e9))}: {batches}, "
-        f"{render.number(totals.rows_in)} rows in, {render.number(totals.rows_out)} out"
+        f"{render.number(totals.rows_in)} rows in, {render.number(totals.rows_out)} out{broken}"
     )
 
 

@@ -117,12 +117,12 @@ def run(
 
 def _span(first: str, last: str) -> Span | None:
     """Return the span of a backfill, None without one. Raises UsageError."""
-    from ...pipeline.declared.backfill import Span
-
     if not first and not last:
         return None
     if not (first and last):
         raise UsageError("--from and --to go together", "a backfill has a beginning and an end")
+    from ...pipeline.declared.backfill import Span
+
     try:
         return Span.of(first, last)
     except ValueError as error:
@@ -196,7 +196,7 @@ def _facts(loaded: LoadedDocument, checkpoint: str) -> dict[str, Any]:
     """Return what is known of a run before it starts."""
     from dataclasses import asdict
 
-    from ...pipeline.declared import engine, plan, progress
+    from ...pipeline.declared import engine, plan, progress, rules
 
     document = loaded.document
     return {
@@ -209,6 +209,7 @@ def _facts(loaded: LoadedDocument, checkpoint: str) -> dict[str, Any]:
         "on": engine.place(document),
         "checkpoint": "" if document.trigger == "batch" else checkpoint,
         "version": __version__,
+        "rules": rules.meaning({**document.sources, **document.transforms}),
         "steps": [asdict(step) for step in plan.steps(document, loaded.folder)],
     }
 

@@ -27,6 +27,7 @@ def status(run: str) -> None:
     batches = found.batches()
     lines = _page(found, batches)
     newest = runs.last(batches)
+    lines += _rules(found, batches)
     if newest:
         rows = [_row(batch) for batch in newest.values()]
         lines += ["", render.table("Last Batches", COLUMNS, rows)]
@@ -62,6 +63,16 @@ def _page(run: PipelineRun, batches: list[Batch]) -> list[str]:
     if run.state == "crashed":
         lines += ["", "Its process ended without a word; the checkpoint is good, another run goes on there."]
     return lines
+
+
+def _rules(run: PipelineRun, batches: list[Batch]) -> list[str]:
+    """Return the rules of a run as a table: how many rows broke each, and what became of them."""
+    from ...pipeline.declared.progress import Totals
+
+    meaning = run.facts.get("rules") or {}
+    broken = Totals.of(batches).rules
+    rows = [(rule, otherwise, render.number(broken.get(rule, 0))) for rule, otherwise in meaning.items()]
+    return ["", render.table("Rules", ("Rule", "Otherwise", "Rows"), rows)] if rows else []
 
 
 def _took(started: str, ended: str) -> str:

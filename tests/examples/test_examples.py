@@ -14,7 +14,7 @@ WITH_TESTS = sorted({path.parent.name for path in EXAMPLES.glob("*/test_*.py")})
 
 
 def test_there_are_examples_with_tests() -> None:
-    assert WITH_TESTS == ["callout", "fastapi", "provision", "service"]
+    assert WITH_TESTS == ["callout", "fastapi", "provision", "schedules", "service"]
 
 
 @pytest.mark.parametrize("name", WITH_TESTS)

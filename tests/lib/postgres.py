@@ -7,6 +7,7 @@ import os
 import pwd
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,28 +27,42 @@ class Postgres:
 
     @classmethod
     @contextlib.contextmanager
-    def started(cls, folder: Path) -> Iterator[Postgres]:
-        """Provide a server with its data in `folder`; skips the test where there is none to run."""
+    def started(cls) -> Iterator[Postgres]:
+        """Provide a server with its data in a folder of its own; where there is none, the test is skipped."""
         found = shutil.which("postgres")
         programs = Path(found).resolve().parent if found else None
         if programs is None or not (programs / "initdb").exists():
             pytest.skip("not run: there is no PostgreSQL here")
         user = _user()
-        folder.mkdir()
-        if user is not None:
-            shutil.chown(folder, user)
-            for parent in folder.parents:
-                if parent.owner() == "root" and parent.name.startswith(("pytest-", "test_", "popen-")):
-                    parent.chmod(0o755)
+        with tempfile.TemporaryDirectory(prefix="pyjs-postgres-", dir="/tmp") as name:
+            folder = Path(name)
+            if user is not None:
+                shutil.chown(folder, user)
+            with cls._running(programs, folder, user) as base:
+                yield base
+
+    @classmethod
+    @contextlib.contextmanager
+    def _running(cls, programs: Path, folder: Path, user: str | None) -> Iterator[Postgres]:
         port = free_port()
         data = folder / "data"
-        made = [programs / "initdb", "-D", data, "-A", "trust", "-U", "pyjs", "--no-sync"]
+        made: list[str | Path] = [programs / "initdb", "-D", data, "-A", "trust", "-U", "pyjs", "--no-sync"]
         subprocess.run(made, user=user, cwd=folder, capture_output=True, timeout=SECONDS, check=True)
-        command = [programs / "postgres", "-D", data, "-p", str(port), "-k", folder, "-c", "fsync=off"]
+        command: list[str | Path] = [
+            programs / "postgres",
+            "-D",
+            data,
+            "-p",
+            str(port),
+            "-k",
+            folder,
+            "-c",
+            "fsync=off",
+        ]
         with subprocess.Popen(
             command, user=user, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         ) as process:
-            ready = [programs / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(port)]
+            ready: list[str | Path] = [programs / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(port)]
             try:
                 eventually(lambda: subprocess.run(ready, check=False).returncode == 0)
                 yield cls(f"jdbc:postgresql://127.0.0.1:{port}/postgres?user=pyjs")

@@ -112,3 +112,15 @@ def test_one_point_and_no_points_are_drawn() -> None:
     assert "<circle" in one
     assert "NaN" not in one
     assert "nothing to draw" in chart.draw("t", [ChartSeries("a", [])], "s", join=lambda group: 0.0)
+
+
+def test_a_page_shows_what_broke_which_rule() -> None:
+    facts = {"started": moment(START), "rules": {"t.decode": "drop", "t.<b>": "warn"}}
+    with record.record("ruled", facts, "name: ruled") as run:
+        run.batch(Batch("lake", 0, moment(START), 10, 9, 0, 1.0, rules={"t.decode": 1200}))
+    found = record.find("ruled")
+    assert found is not None
+    text = report.html(found)
+    rules = text[text.index("<h2>Rules</h2>") :]
+    assert re.search(r"t\.decode</td>.*?drop</td>.*?1,200</td>", rules, re.DOTALL)
+    assert re.search(r"t\.&lt;b&gt;</td>.*?warn</td>.*?0</td>", rules, re.DOTALL)

@@ -91,7 +91,7 @@ def url(request: pytest.FixtureRequest, unique: str, tmp_path: Path, jdbc_driver
     if request.param == "sqlite":
         yield f"jdbc:sqlite:{tmp_path}/base.db"
         return
-    with Postgres.started(tmp_path / "postgres") as base:
+    with Postgres.started() as base:
         yield base.url
 
 

@@ -57,7 +57,7 @@ def test_what_nothing_reads_is_warned_of(alone: Cli, tmp_path: Path) -> None:
     (tmp_path / "p.yaml").write_text(
         TEXT.replace("sinks:", f"{query}sinks:").replace("from: orders", "from: few")
     )
-    result = alone.run("pipeline", "check", "p.yaml")
+    result = alone.run("pipeline", "check", "p.yaml", "--no-sql")
     assert result.code == 0
     assert "pyjs: warning: nothing reads source orders" in result.err
 
@@ -92,6 +92,26 @@ def test_what_is_no_file_or_no_yaml_is_reported(alone: Cli, tmp_path: Path) -> N
     assert "bytes.yaml: is not UTF-8 text" in alone.run("pipeline", "check", "bytes.yaml").err
     (tmp_path / "tabs.yaml").write_text("name:\n\tx: 1\n")
     assert "tabs.yaml:2:1: not YAML" in alone.run("pipeline", "check", "tabs.yaml").err
+
+
+def test_sql_is_parsed_where_java_is_there(alone: Cli, tmp_path: Path, needs_java: None) -> None:
+    query = "transforms:\n  few: {sql: SELECT * FORM orders}\n"
+    (tmp_path / "p.yaml").write_text(TEXT.replace("sinks:", f"{query}sinks:"))
+    result = alone.run("pipeline", "check", "p.yaml")
+    assert result.code == 1
+    assert "p.yaml:5:9: transforms.few.sql: [PARSE_SYNTAX_ERROR] Syntax error at or near " in result.err
+    away = alone.process("pipeline", "check", "p.yaml", env={"PATH": str(tmp_path), "JAVA_HOME": ""})
+    assert away.code == 0
+    assert "pyjs: warning: the SQL was not parsed: Spark needs Java 17 or newer" in away.err
+
+
+def test_variables_are_given_on_the_line(alone: Cli, tmp_path: Path) -> None:
+    (tmp_path / "p.yaml").write_text(TEXT.replace("NAME", '"${STREAM}"'))
+    found = json.loads(alone.ok("pipeline", "check", "p.yaml", "--json", "--set", "STREAM=AB"))
+    assert found["steps"][0]["what"] == "stream AB"
+    refused = alone.run("pipeline", "check", "p.yaml")
+    assert "sources.orders.stream: the variable STREAM has no value (--set STREAM=VALUE, " in refused.err
+    assert alone.run("pipeline", "run", "p.yaml", "--set", "STREAM").code == 2
 
 
 def test_server_and_streams_are_looked_for(cli: Cli, tmp_path: Path, unique: str) -> None:
@@ -129,7 +149,7 @@ def test_every_document_of_init_is_valid_also_with_its_comments_in(
     kind: str, trigger: str, alone: Cli, tmp_path: Path
 ) -> None:
     alone.ok("pipeline", "init", "p.yaml", "--format", kind, "--trigger", trigger)
-    alone.ok("pipeline", "check", "p.yaml")
+    alone.ok("pipeline", "check", "p.yaml", "--no-sql")
     lines = (tmp_path / "p.yaml").read_text().splitlines()
     commented = [
         line.replace("# ", "", 1) if line.startswith("  ") and "# " in line.lstrip()[:2] else line
@@ -138,7 +158,7 @@ def test_every_document_of_init_is_valid_also_with_its_comments_in(
     assert commented != lines
     (tmp_path / "transforms.py").write_text("def clean(texts): return texts\n")
     (tmp_path / "p.yaml").write_text("\n".join(commented))
-    alone.ok("pipeline", "check", "p.yaml")
+    alone.ok("pipeline", "check", "p.yaml", "--no-sql")
 
 
 def test_init_asks_on_a_terminal(alone: Cli, tmp_path: Path) -> None:
@@ -208,6 +228,8 @@ def test_nothing_was_run(alone: Cli) -> None:
         (["--remote", "http://h"], "is no URL of Spark Connect"),
         (["--master", "spark://h:7077"], "checkpoint is missing: on spark://h:7077"),
         (["--trigger", "soon"], '"soon" is no span of time'),
+        (["--from", "2026-11-22"], "--from and --to go together"),
+        (["--from", "2026-11-22", "--to", "2026-11-21"], "2026-11-22 is not before 2026-11-21"),
     ],
 )
 def test_flags_of_run_are_validated_before_anything_starts(
