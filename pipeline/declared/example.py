@@ -96,13 +96,22 @@ transforms:
   #        GROUP BY window(timestamp, '1 minute'), subject
   # cleaned:
   #   python: transforms.py:clean # def clean(texts): return texts.where("data <> ''")
+  # items:                        # payloads as columns, and what every row should meet
+  #   from: messages
+  #   decode: {format: json, schema: "item STRING, cents BIGINT", keep: [stream, sequence], otherwise: drop}
+  #   expect:
+  #     priced: {sql: cents > 0, otherwise: drop}
+  #   mask:
+  #     item: {method: redact, last: 2}
 """
 
 
 def _sink(answers: ExampleAnswers) -> str:
     head = f"""\
-# Where rows go: parquet, json, csv, delta, jdbc, console, jetstream. Each sink has a checkpoint of its own.
+# Where rows go: parquet, json, csv, delta, jdbc, console, jetstream, or any other format of Spark. Each sink
+# has a checkpoint of its own. The table deadLetters has what was dropped.
 sinks:
+  # rejected: {{from: deadLetters, format: json, path: rejected}}
   main:
     from: texts
     format: {answers.format}

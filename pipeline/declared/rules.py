@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .decoding import FAILED
-from .table_steps import DROP, FAIL, TableSection
+from .table_steps import DROP, FAIL, Decoding, Expectation, TableSection
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation
@@ -141,14 +141,14 @@ def _first(broken: Mapping[str, Column], section: TableSection, otherwise: str) 
 
     texts = [functions.lit(None).cast("string")]
     for rule, each in broken.items():
+        step: Decoding | Expectation
         if rule == DECODE and section.decode:
-            found, text = (
-                section.decode.otherwise,
-                f"the payload is not {section.decode.format} of the schema",
-            )
+            step = section.decode
+            text = f"the payload is not {step.format} of the schema"
         else:
-            found, text = section.expect[rule].otherwise, f"{rule}: not {section.expect[rule].sql}"
-        if found == otherwise:
+            step = section.expect[rule]
+            text = f"{rule}: not {step.sql}"
+        if step.otherwise == otherwise:
             texts.append(functions.when(each, functions.lit(text)))
     return functions.coalesce(*texts[1:], texts[0])
 

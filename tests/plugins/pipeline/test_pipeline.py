@@ -110,7 +110,9 @@ def test_variables_are_given_on_the_line(alone: Cli, tmp_path: Path) -> None:
     found = json.loads(alone.ok("pipeline", "check", "p.yaml", "--json", "--set", "STREAM=AB"))
     assert found["steps"][0]["what"] == "stream AB"
     refused = alone.run("pipeline", "check", "p.yaml")
-    assert "sources.orders.stream: the variable STREAM has no value (--set STREAM=VALUE, " in refused.err
+    assert (
+        "sources.orders.stream: the variable STREAM has no value\nhint: --set STREAM=VALUE, " in refused.err
+    )
     assert alone.run("pipeline", "run", "p.yaml", "--set", "STREAM").code == 2
 
 
