@@ -13,6 +13,7 @@ from .document import (
     BATCH,
     DEAD_LETTERS,
     FolderSink,
+    IcebergSink,
     JdbcSink,
     PipelineDocument,
     SparkSink,
@@ -120,6 +121,8 @@ def _sinks(document: PipelineDocument, folder: File) -> Found:
                     DocumentProblem("", f"is that of sinks.{places[place]}: each needs a folder of its own"),
                 )
             places.setdefault(place, name)
+        if isinstance(sink, IcebergSink):
+            yield from _iceberg(sink, path, places, name)
         if document.trigger == BATCH:
             if sink.output_mode != "append":
                 yield (
@@ -127,7 +130,7 @@ def _sinks(document: PipelineDocument, folder: File) -> Found:
                     DocumentProblem("", "goes with streams; a batch has mode: append or overwrite"),
                 )
             continue
-        if isinstance(sink, FolderSink | JdbcSink | SparkSink) and sink.mode not in {None, "append"}:
+        if isinstance(sink, FolderSink | IcebergSink | JdbcSink | SparkSink) and sink.mode not in {None, "append"}:
             yield (
                 (*path, "mode"),
                 DocumentProblem("", "a stream only appends", hint="trigger: batch can overwrite"),
@@ -141,6 +144,21 @@ def _sinks(document: PipelineDocument, folder: File) -> Found:
                     hint="a watermark lets aggregates be appended once they are final",
                 ),
             )
+
+
+def _iceberg(sink: IcebergSink, path: Path, tables: dict[str, str], name: str) -> Found:
+    if other := tables.get(sink.table):
+        yield (
+            (*path, "table"),
+            DocumentProblem("", f"is that of sinks.{other}: each needs a table of its own"),
+        )
+    tables.setdefault(sink.table, name)
+    known = f"catalog {sink.catalog}"
+    if sink.warehouse is not None and tables.setdefault(known, sink.warehouse) != sink.warehouse:
+        yield (
+            (*path, "warehouse"),
+            DocumentProblem("", f"{known} has another one, {tables[known]}: a catalog has one folder"),
+        )
 
 
 def _unknown(table: str, known: list[str], document: PipelineDocument) -> DocumentProblem:

@@ -20,6 +20,7 @@ NAME = r"^[A-Za-z][A-Za-z0-9_-]{0,63}$"
 BATCH, AVAILABLE_NOW = "batch", "availableNow"
 FUNCTION = re.compile(r"^(?P<file>.+\.py|[A-Za-z_][\w.]*):(?P<name>[A-Za-z_]\w*)$")
 FORMAT = r"^[A-Za-z][\w.-]*$"
+ICEBERG_TABLE = r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*){2,}$"
 FOLDERS = ("parquet", "json", "csv", "orc", "avro", "text", "xml", "delta")
 STREAM: Final = "jetstream"
 OTHER = "spark"  # every format that has no section of its own
@@ -140,6 +141,24 @@ class FolderSink(TableSink):
     partition_by: list[Text] = Field(default_factory=list)
 
 
+class IcebergSink(TableSink):
+    """An Iceberg table, `catalog.namespace.name`.
+
+    `warehouse` is the folder of its catalog, relative to the document or a URL; without it spark.conf names
+    the catalog.
+    """
+
+    format: Literal["iceberg"]
+    table: Annotated[str, Field(pattern=ICEBERG_TABLE)]
+    warehouse: Text | None = None
+    partition_by: list[Text] = Field(default_factory=list)
+
+    @property
+    def catalog(self) -> str:
+        """The catalog's name in Spark."""
+        return self.table.partition(".")[0]
+
+
 class JdbcSink(TableSink):
     """A table of a database. `user` and `password` may be references: env://NAME, file://PATH.
 
@@ -194,9 +213,10 @@ class SparkSink(TableSink):
         return self
 
 
-AnySink = FolderSink | JdbcSink | ConsoleSink | StreamSink | SparkSink
+AnySink = FolderSink | IcebergSink | JdbcSink | ConsoleSink | StreamSink | SparkSink
 SINKS: dict[str, type[SinkSection]] = {
     **dict.fromkeys(FOLDERS, FolderSink),
+    "iceberg": IcebergSink,
     "jdbc": JdbcSink,
     "console": ConsoleSink,
     STREAM: StreamSink,
@@ -220,6 +240,7 @@ def _sink(value: Any) -> str | None:
 
 _Sink = Annotated[
     Annotated[FolderSink, Tag("FolderSink")]
+    | Annotated[IcebergSink, Tag("IcebergSink")]
     | Annotated[JdbcSink, Tag("JdbcSink")]
     | Annotated[ConsoleSink, Tag("ConsoleSink")]
     | Annotated[StreamSink, Tag("StreamSink")]

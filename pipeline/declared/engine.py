@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 from ...documents.problem import DocumentProblem
 from .. import session as sessions
-from . import failure, packages, secrets
-from .document import BATCH, ConsoleSink, FolderSink, PipelineDocument, SinkSection
+from . import failure, lakehouse, packages, secrets
+from .document import BATCH, ConsoleSink, PipelineDocument
 from .reading import LoadedDocument
 from .section import option_text
 
@@ -21,22 +21,16 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOCAL = "local[*]"
-DELTA = {
-    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-}
 ADDED = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.streaming.stopTimeout": "30s",
 }
+LISTS = ("spark.jars.packages", "spark.jars", lakehouse.EXTENSIONS)  # settings whose values are lists
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 CONNECT_PORT = 15002
 CONNECT_SECONDS = 10.0
-NO_DELTA = "Delta is not part of Spark: add its package"
-DELTA_HINT = (
-    "spark: {packages: ['io.delta:delta-spark_2.13:VERSION']}; docs.delta.io/releases says which VERSION is "
-    "for which Spark"
-)
+NO_CATALOG = "no catalog of this name is configured"
+CATALOG_HINT = "warehouse: FOLDER makes one of the folder; or spark: {conf: {spark.sql.catalog.NAME: …}}"
 NO_CONSOLE = "with Spark Connect a stream's batches are in the server: none can be shown here"
 CONSOLE_HINT = "trigger: batch shows rows; a stream can go to files or to another stream"
 NO_CONNECT = "a remote session needs Spark Connect's packages: pip install 'pyspark[connect]'"
@@ -52,32 +46,43 @@ def on_this_machine(document: PipelineDocument) -> bool:
     return place(document).startswith("local")
 
 
-def settings(document: PipelineDocument) -> dict[str, str]:
-    """Return Spark's settings: those that pyjs adds, overridden by those of the document."""
+def settings(document: PipelineDocument, folder: Path) -> dict[str, str]:
+    """Return Spark's settings: those that pyjs adds, overridden by those of the document.
+
+    folder: where the document's relative paths start
+    """
     spark = document.spark
     found = dict(ADDED)
     if on_this_machine(document):
         # Spark's 200 are for clusters: on one machine they make every batch with a shuffle take seconds.
         found["spark.sql.shuffle.partitions"] = str(max(2, os.cpu_count() or 2))
-    loads = [*spark.packages, *spark.jars]
-    if any("delta" in each for each in loads) and _uses_delta(document):
-        found |= DELTA
-    if wanted := packages.wanted(document):
+    loaded = [
+        each
+        for each in lakehouse.used(document)
+        if on_this_machine(document) or lakehouse.is_loaded(each, document)
+    ]
+    found |= lakehouse.session_settings(document, folder, loaded)
+    if wanted := packages.wanted(document, here=on_this_machine(document)):
         found["spark.jars.packages"] = ",".join(wanted)
     if spark.jars:
         found["spark.jars"] = ",".join(spark.jars)
-    return found | {key: option_text(value) for key, value in spark.conf.items()}
+    conf = {key: option_text(value) for key, value in spark.conf.items()}
+    for key in LISTS:  # the document's own come with those of pyjs
+        if key in conf and key in found:
+            conf[key] = ",".join(dict.fromkeys((*found[key].split(","), *conf[key].split(","))))
+    return found | conf
 
 
 @contextlib.contextmanager
-def opened(document: PipelineDocument, log: Path | None) -> Iterator[SparkSession]:
+def opened(loaded: LoadedDocument, log: Path | None) -> Iterator[SparkSession]:
     """Provide the session, which ends with the block. Java's output goes into `log`, or to stderr without.
 
     Raises session.SparkError and java.JavaError, whose texts say what to do.
     """
     _hush()
+    document = loaded.document
     if not document.spark.remote:
-        with _local(document, log) as spark:
+        with _local(loaded, log) as spark:
             yield spark
         return
     spark = _remote(document)
@@ -94,17 +99,19 @@ class LackingError(sessions.SparkError):
 
 
 @contextlib.contextmanager
-def _local(document: PipelineDocument, log: Path | None) -> Iterator[SparkSession]:
+def _local(loaded: LoadedDocument, log: Path | None) -> Iterator[SparkSession]:
     """Provide a session of this process. Raises SparkError, which names a package that no registry has."""
-    began = False
+    document, began = loaded.document, False
+    wanted = settings(document, loaded.folder)
+    said_before = log.stat().st_size if log is not None and log.exists() else 0
     try:
         with sessions.session(
-            f"pyjs {document.name}", master=place(document), settings=settings(document), log=log
+            f"pyjs {document.name}", master=place(document), settings=wanted, log=log
         ) as spark:
             began = True
             yield spark
     except sessions.SparkError as error:
-        lacking = [] if began else packages.unresolved(log)
+        lacking = [] if began or log is None else packages.unresolved(log, said_before)
         if not lacking:
             raise
         raise LackingError(f"no registry that Spark asked has {', '.join(lacking)}") from error
@@ -160,45 +167,34 @@ def _reach(document: PipelineDocument) -> None:
 def problems(loaded: LoadedDocument) -> list[DocumentProblem]:
     """Return what the document's session cannot do.
 
-    These are Delta on this machine without its package (a cluster has its own), and the console of a stream
-    by Connect, whose server runs what is done with each batch.
+    These are, on this machine (a cluster has its own), a format without a release for the installed Spark, and
+    an Iceberg catalog that nothing configures; and the console of a stream by Connect, whose server runs what is
+    done with each batch.
     """
     document = loaded.document
     found = []
+    spark = lakehouse.installed() if on_this_machine(document) else None
+    lacking = lakehouse.lacking(document) if spark else []
     for name, sink in document.sinks.items():
-        if _is_delta(sink) and on_this_machine(document) and not _has_delta(document):
-            found.append(_at(loaded, name, NO_DELTA, DELTA_HINT))
+        wanted = lakehouse.of_sink(sink)
+        if spark and wanted in lacking and wanted.package(spark) is None:
+            found.append(_at(loaded, name, *_no_release(wanted, spark)))
         if isinstance(sink, ConsoleSink) and document.spark.remote and document.trigger != BATCH:
             found.append(_at(loaded, name, NO_CONSOLE, CONSOLE_HINT))
+    if on_this_machine(document):
+        for name in lakehouse.unknown_catalogs(document):
+            found.append(_at(loaded, name, NO_CATALOG, CATALOG_HINT, key="table"))
     return found
 
 
-def _at(loaded: LoadedDocument, sink: str, message: str, hint: str) -> DocumentProblem:
-    place = loaded.place("sinks", sink, "format")
+def _no_release(wanted: lakehouse.TableFormat, spark: lakehouse.SparkBuild) -> tuple[str, str]:
+    known = ", ".join(sorted(wanted.releases))
+    what = f"{wanted.title} has no release for Spark {spark.version} that pyjs knows (it has for {known})"
+    how = f"in an environment of its own: pip install 'pyjs[spark,{wanted.name}]', which brings Spark "
+    return what, f"{how}{wanted.newest}; or spark: {{packages: [GROUP:NAME:VERSION]}} names a release"
+
+
+def _at(loaded: LoadedDocument, sink: str, message: str, hint: str, key: str = "format") -> DocumentProblem:
+    place = loaded.place("sinks", sink, key)
     line, column = (place.line, place.column) if place else (0, 0)
-    return DocumentProblem(f"sinks.{sink}.format", message, line, column, hint)
-
-
-def _has_delta(document: PipelineDocument) -> bool:
-    """Return whether Delta is among what the document, or Spark's own folders, load."""
-    spark = document.spark
-    loads = [*spark.packages, *spark.jars, *(str(value) for value in spark.conf.values())]
-    if any("delta" in each for each in loads):
-        return True
-    with contextlib.suppress(ImportError, OSError):
-        import pyspark
-
-        home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
-        if any(home.glob("jars/*delta*.jar")):
-            return True
-        defaults = Path(os.environ.get("SPARK_CONF_DIR") or home / "conf", "spark-defaults.conf")
-        return "delta" in defaults.read_text(encoding="utf-8", errors="replace")
-    return False
-
-
-def _is_delta(sink: SinkSection) -> bool:
-    return isinstance(sink, FolderSink) and sink.format == "delta"
-
-
-def _uses_delta(document: PipelineDocument) -> bool:
-    return any(_is_delta(sink) for sink in document.sinks.values())
+    return DocumentProblem(f"sinks.{sink}.{key}", message, line, column, hint)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-FORMATS = ("parquet", "json", "csv", "delta", "console", "jetstream")
+FORMATS = ("parquet", "json", "csv", "delta", "iceberg", "console", "jetstream")
 TRIGGERS = ("availableNow", "10s", "batch")
-DELTA = "io.delta:delta-spark_2.13:4.0.0"
 
 
 @dataclass(frozen=True)
@@ -108,8 +107,8 @@ transforms:
 
 def _sink(answers: ExampleAnswers) -> str:
     head = f"""\
-# Where rows go: parquet, json, csv, delta, jdbc, console, jetstream, or any other format of Spark. Each sink
-# has a checkpoint of its own. The table deadLetters has what was dropped.
+# Where rows go: parquet, json, csv, delta, iceberg, jdbc, console, jetstream, or any other format of Spark. Each
+# sink has a checkpoint of its own. The table deadLetters has what was dropped.
 sinks:
   # rejected: {{from: deadLetters, format: json, path: rejected}}
   main:
@@ -120,21 +119,27 @@ sinks:
         return head + "    rows: 20\n"
     if answers.format == "jetstream":
         return head + f"    subject: {answers.target}   # without it, the column subject\n"
-    more = "    # partitionBy: [subject]\n" if answers.format != "delta" else ""
+    if answers.format == "iceberg":
+        head += f"    table: lake.{answers.name.replace('-', '_')}.texts   # catalog, namespace, table\n"
+        head += f"    warehouse: {json.dumps(answers.target)}   # the catalog's folder\n"
+    else:
+        head += f"    path: {json.dumps(answers.target)}\n"
+    more = "    # partitionBy: [subject]\n"
     if answers.trigger == "batch":
         more += "    mode: overwrite\n"
-    return head + f"    path: {json.dumps(answers.target)}\n{more}"
+    return head + more
 
 
 def _session(answers: ExampleAnswers) -> str:
-    if answers.format == "delta":
-        return f"""\
-spark:
-  packages: ["{DELTA}"]   # the version for your Spark: https://docs.delta.io
-"""
-    return """\
-# spark:
+    lead = OWN_PACKAGES if answers.format in {"delta", "iceberg"} else ""
+    return f"""\
+{lead}# spark:
 #   master: local[4]              # or spark://HOST:7077, yarn, k8s://…
 #   packages: [GROUP:NAME:VERSION]
-#   conf: {spark.driver.memory: 4g}
+#   conf: {{spark.driver.memory: 4g}}
+"""
+
+
+OWN_PACKAGES = """\
+# The package of this format is chosen by the installed Spark, and comes from Maven at the first run.
 """

@@ -1,16 +1,17 @@
-"""The parts of Spark that are packages of their own, in the version of the Spark that is installed.
+"""The packages that a session fetches from Maven, each in the version for the Spark that is installed.
 
-Kafka, Avro and Protobuf come with each release of Spark, but not with PySpark. What a document uses of them
-is loaded by their Maven coordinates, unless the document, or Spark's folder of jars, has it already.
+Kafka, Avro and Protobuf come with each release of Spark, but not with PySpark; for Delta and Iceberg see
+`lakehouse`. What a document uses of them is loaded by their Maven coordinates, unless the document, or Spark's
+folder of jars, has it already.
 """
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from . import lakehouse
 from .document import PipelineDocument
 
 ARTIFACTS = {
@@ -18,7 +19,6 @@ ARTIFACTS = {
     "avro": "spark-avro",
     "protobuf": "spark-protobuf",
 }
-TAIL = 200_000  # characters of the log that Ivy's words are looked for in
 _UNRESOLVED = re.compile(r"unresolved dependency: ([^\s#]+)#([^\s;]+);([^\s:]+)")
 HINT = (
     "spark: {packages: [GROUP:NAME:VERSION]} names another version, jars: [FILE] a file; "
@@ -26,27 +26,30 @@ HINT = (
 )
 
 
-def wanted(document: PipelineDocument) -> list[str]:
-    """Return the coordinates of what a session loads: the document's, and what it needs besides."""
+def wanted(document: PipelineDocument, *, here: bool) -> list[str]:
+    """Return the coordinates of what a session loads: the document's, and what it needs besides.
+
+    here: whether the session runs on this machine; a cluster has its own Delta and Iceberg
+    """
     listed = list(document.spark.packages)
-    home = _home()
-    if home is None:
+    home, spark = lakehouse.home(), lakehouse.installed()
+    if home is None or spark is None:
         return listed
-    scala, version = _versions(home)
     there = [*listed, *document.spark.jars, *(str(value) for value in document.spark.conf.values())]
     there += [each.name for each in home.glob("jars/spark-*.jar")]
     for kind in dict.fromkeys(_used(document)):
         name = ARTIFACTS.get(kind)
         if name and not any(name in each for each in there):
-            listed.append(f"org.apache.spark:{name}_{scala}:{version}")
-    return listed
+            listed.append(f"org.apache.spark:{name}_{spark.scala}:{spark.version}")
+    tables = [each.package(spark) for each in lakehouse.lacking(document)] if here else []
+    return listed + [each for each in tables if each is not None]
 
 
-def unresolved(log: Path | None) -> list[str]:
-    """Return the coordinates that Spark's log says no registry has."""
-    if log is None or not log.is_file():
+def unresolved(log: Path, said_before: int = 0) -> list[str]:
+    """Return the coordinates that Spark's log says no registry has. said_before: bytes that are older."""
+    if not log.is_file():
         return []
-    said = log.read_text(encoding="utf-8", errors="replace")[-TAIL:]
+    said = log.read_bytes()[said_before:].decode("utf-8", "replace")
     return list(dict.fromkeys(":".join(found) for found in _UNRESOLVED.findall(said)))
 
 
@@ -58,25 +61,3 @@ def _used(document: PipelineDocument) -> Iterator[str]:
     for table in (*document.sources.values(), *document.transforms.values()):
         if table.decode:
             yield table.decode.format
-
-
-def _home() -> Path | None:
-    """Return the folder of the Spark that will run, None without PySpark."""
-    if found := os.environ.get("SPARK_HOME"):
-        return Path(found)
-    try:
-        import pyspark
-    except ImportError:
-        return None
-    return Path(pyspark.__file__).parent
-
-
-def _versions(home: Path) -> tuple[str, str]:
-    """Return Scala's and Spark's version of an installed Spark, by the names of its jars."""
-    for jar in home.glob("jars/spark-core_*.jar"):
-        found = re.fullmatch(r"spark-core_([\d.]+)-(.+)\.jar", jar.name)
-        if found:
-            return found.group(1), found.group(2)
-    import pyspark
-
-    return "2.13", pyspark.__version__

@@ -15,6 +15,7 @@ from .document import (
     AnySource,
     ConsoleSink,
     FolderSink,
+    IcebergSink,
     JdbcSink,
     PipelineDocument,
     SourceSection,
@@ -151,6 +152,10 @@ def _late(column: str, delay: str) -> str:
 def _sink(sink: AnySink, document: PipelineDocument) -> str:
     if isinstance(sink, FolderSink):
         return f"{sink.format} {clean(sink.path)}" + (
+            f" by {', '.join(sink.partition_by)}" if sink.partition_by else ""
+        )
+    if isinstance(sink, IcebergSink):
+        return f"iceberg table {sink.table}" + (
             f" by {', '.join(sink.partition_by)}" if sink.partition_by else ""
         )
     if isinstance(sink, JdbcSink):

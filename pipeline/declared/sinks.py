@@ -14,6 +14,7 @@ from .document import (
     AnySink,
     ConsoleSink,
     FolderSink,
+    IcebergSink,
     JdbcSink,
     PipelineDocument,
     SparkSink,
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 STREAMLESS = "trigger: batch writes tables; a source of files is a stream with `as: stream`"
+# Iceberg then takes rows in any order for a table with partitions; a stream cannot be sorted.
+FAN_OUT = {"fanout-enabled": "true"}
 OBSERVED = "out"  # the name under which Spark counts the rows of a sink
 # sink, batch, columns, rows, of how many (None: of more)
 Show = Callable[[str, int, Sequence[str], Sequence[Sequence[Any]], int | None], None]
@@ -57,13 +60,13 @@ def write(frame: DataFrame, name: str, loaded: LoadedDocument, show: Show) -> in
     if isinstance(sink, StreamSink):
         given = options.of_sink(loaded.document, name, loaded.overlay)
         frame.write.format("jetstream").options(**given).mode("append").save()
-    elif isinstance(sink, FolderSink | SparkSink):
+    elif isinstance(sink, FolderSink | IcebergSink | SparkSink):
         writer = frame.write.format(sink.format).options(**texts(sink.options)).mode(_mode(sink))
         writer = writer.partitionBy(*sink.partition_by) if sink.partition_by else writer
-        if isinstance(sink, SparkSink) and sink.table:
+        if not isinstance(sink, FolderSink) and sink.table:
             writer.saveAsTable(sink.table)
         else:
-            writer.save(location(sink.path, loaded.folder) if sink.path else None)
+            writer.save(_place(sink, loaded))
     elif sink.key:
         jdbc.write_by_key(frame, sink, loaded.document.name, name)
     else:
@@ -93,13 +96,14 @@ def start(
     writer = writer.option("checkpointLocation", checkpoint).trigger(**_trigger(document))
     if isinstance(sink, StreamSink):
         return writer.format("jetstream").options(**options.of_sink(document, name, loaded.overlay)).start()
-    if isinstance(sink, FolderSink | SparkSink):
-        writer = writer.format(sink.format).options(**texts(sink.options))
+    if isinstance(sink, FolderSink | IcebergSink | SparkSink):
+        added = FAN_OUT if isinstance(sink, IcebergSink) else {}
+        writer = writer.format(sink.format).options(**added | texts(sink.options))
         if sink.partition_by:
             writer = writer.partitionBy(*sink.partition_by)
-        if isinstance(sink, SparkSink) and sink.table:
+        if not isinstance(sink, FolderSink) and sink.table:
             return writer.toTable(sink.table)
-        return writer.start(location(sink.path, loaded.folder) if sink.path else None)
+        return writer.start(_place(sink, loaded))
     return writer.foreachBatch(_each(name, sink, show, counts, document.name)).start()
 
 
@@ -159,6 +163,11 @@ def _cell(value: object, longest: int) -> str:
     return text if not longest or len(text) <= longest else text[: max(1, longest - 1)] + "…"
 
 
-def _mode(sink: FolderSink | SparkSink) -> str:
+def _place(sink: FolderSink | IcebergSink | SparkSink, loaded: LoadedDocument) -> str | None:
+    path = None if isinstance(sink, IcebergSink) else sink.path
+    return location(path, loaded.folder) if path else None
+
+
+def _mode(sink: FolderSink | IcebergSink | SparkSink) -> str:
     """Return the mode of a batch: files are not mixed with others unasked; other formats only know append."""
     return sink.mode or ("append" if isinstance(sink, SparkSink) else "error")

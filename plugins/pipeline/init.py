@@ -19,6 +19,7 @@ FORMATS = (
     ("JSON files", "json"),
     ("CSV files", "csv"),
     ("Delta table", "delta"),
+    ("Iceberg table", "iceberg"),
     ("This terminal", "console"),
     ("Another stream", "jetstream"),
 )
@@ -40,7 +41,7 @@ TRIGGERS = (
     default="",
     type=click.Choice(["", *(value for _, value in FORMATS)]),
     metavar="FORMAT",
-    help="Where rows go: parquet (default), json, csv, delta, console, jetstream.",
+    help="Where rows go: parquet (default), json, csv, delta, iceberg, console, jetstream.",
 )
 @click.option("--target", default="", metavar="WHERE", help="The folder, or the subject of another stream.")
 @documents.TRIGGER

@@ -256,7 +256,7 @@ def _played(
     try:
         with (
             contextlib.nullcontext() if verbose else _warnings(recorder),
-            engine.opened(loaded.document, None if verbose else recorder.log) as spark,
+            engine.opened(loaded, None if verbose else recorder.log) as spark,
             _stoppable(halt, display, leave),
         ):
             ended = play(spark, loaded, checkpoint, observer, halt)

@@ -29,15 +29,18 @@ def loaded(spark: str = "", trigger: str = "batch") -> LoadedDocument:
 
 @pytest.fixture(autouse=True)
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A Spark without jars of its own."""
+    """A Spark that Delta has no release for, without other jars than its own."""
     monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    (tmp_path / "jars").mkdir()
+    (tmp_path / "jars" / "spark-core_2.13-9.9.1.jar").touch()
     monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
 
 
-def test_delta_without_its_package_is_reported_with_what_to_add() -> None:
+def test_delta_without_a_release_for_this_spark_is_reported_with_what_to_do() -> None:
     (problem,) = engine.problems(loaded())
     assert (problem.path, problem.line, problem.column) == ("sinks.lake.format", 6, 24)
-    assert "spark: {packages: ['io.delta:delta-spark_2.13:VERSION']}" in problem.hint
+    assert "Delta has no release for Spark 9.9.1" in problem.message
+    assert "pip install 'pyjs[spark,delta]'" in problem.hint
 
 
 @pytest.mark.parametrize(
@@ -55,17 +58,17 @@ def test_delta_that_is_loaded_or_on_a_cluster_is_right(spark: str) -> None:
 
 
 def test_delta_of_sparks_own_folders_counts(tmp_path: Path) -> None:
-    (tmp_path / "jars").mkdir()
     (tmp_path / "jars" / "delta-spark_2.13.jar").touch()
     assert engine.problems(loaded()) == []
 
 
 @pytest.mark.parametrize("command", ["check", "run"])
-def test_nothing_starts_without_delta(command: str, tmp_path: Path) -> None:
+def test_nothing_starts_without_a_release_of_delta(command: str, tmp_path: Path) -> None:
     (tmp_path / "p.yaml").write_text(TEXT.replace("SPARK", "").replace("TRIGGER", "batch"))
-    done = Cli(tmp_path).run("pipeline", command, str(tmp_path / "p.yaml"))
+    here = {"SPARK_HOME": str(tmp_path)}
+    done = Cli(tmp_path).run("pipeline", command, str(tmp_path / "p.yaml"), env=here)
     assert done.code == 1
-    assert "p.yaml:6:24: sinks.lake.format: Delta is not part of Spark" in done.err
+    assert "p.yaml:6:24: sinks.lake.format: Delta has no release for Spark 9.9.1" in done.err
     assert "packages" in done.err
     assert "started" not in done.out
 
@@ -82,7 +85,7 @@ def test_a_place_shows_no_token() -> None:
 def test_a_session_that_nobody_serves_gets_an_error_at_once() -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
-    document = loaded(f"remote: 'sc://127.0.0.1:{port}/;token=s3cret'").document
+    document = loaded(f"remote: 'sc://127.0.0.1:{port}/;token=s3cret'")
     said = rf"^no session at sc://127.0.0.1:{port}/;token=\*+: .*refused"
     with pytest.raises(SparkError, match=said), engine.opened(document, None):
         pass

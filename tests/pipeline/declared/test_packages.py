@@ -28,7 +28,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def wanted(text: str) -> list[str]:
-    return packages.wanted(parse(text, Path("p.yaml")).document)
+    return packages.wanted(parse(text, Path("p.yaml")).document, here=True)
 
 
 def test_what_is_used_comes_in_the_version_of_spark(home: Path) -> None:
@@ -54,4 +54,4 @@ java.lang.RuntimeException: [unresolved dependency: org.apache.spark#spark-avro_
 def test_what_no_registry_has_is_found_in_the_log(tmp_path: Path) -> None:
     (tmp_path / "spark.log").write_text(LOG)
     assert packages.unresolved(tmp_path / "spark.log") == ["org.apache.spark:spark-avro_2.13:4.9.1"]
-    assert packages.unresolved(tmp_path / "no.log") == packages.unresolved(None) == []
+    assert packages.unresolved(tmp_path / "no.log") == []
