@@ -267,7 +267,11 @@ class Spark(PipelineSection):
 
 
 class PipelineDocument(PipelineSection):
-    """A pipeline. `trigger` is `batch`, `availableNow`, or how often a batch of a continuous run begins."""
+    """A pipeline.
+
+    `trigger` is `batch`, `availableNow`, or how often a batch of a continuous run begins; `metrics` is where
+    a run serves its figures, as PORT or HOST:PORT.
+    """
 
     name: Annotated[str, Field(pattern=NAME)]
     description: str = ""
@@ -278,6 +282,7 @@ class PipelineDocument(PipelineSection):
     transforms: dict[Table, TransformSection] = Field(default_factory=dict)
     sinks: dict[Annotated[str, Field(pattern=NAME)], _Sink] = Field(min_length=1)
     spark: Spark = Field(default_factory=Spark)
+    metrics: Annotated[str, Field(pattern=r"^(\S+:)?\d{1,5}$")] | None = None
 
     @field_validator("trigger")
     @classmethod

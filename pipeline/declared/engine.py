@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from ...documents.problem import DocumentProblem
+from .. import java
 from .. import session as sessions
 from . import failure, lakehouse, packages, secrets
 from .document import BATCH, ConsoleSink, PipelineDocument
@@ -74,22 +75,40 @@ def settings(document: PipelineDocument, folder: Path) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def opened(loaded: LoadedDocument, log: Path | None) -> Iterator[SparkSession]:
+def opened(
+    loaded: LoadedDocument, log: Path | None, tell: Callable[[str], None] = lambda _: None
+) -> Iterator[SparkSession]:
     """Provide the session, which ends with the block. Java's output goes into `log`, or to stderr without.
+
+    tell: is called with each stage on the way, in words
 
     Raises session.SparkError and java.JavaError, whose texts say what to do.
     """
     _hush()
     document = loaded.document
     if not document.spark.remote:
-        with _local(loaded, log) as spark:
+        wanted = settings(document, loaded.folder)
+        _tell_start(wanted, tell)
+        with _local(document, wanted, log) as spark:
             yield spark
         return
+    tell(f"connecting to {place(document)}")
     spark = _remote(document)
     try:
         yield spark
     finally:
         spark.stop()
+
+
+def _tell_start(wanted: Mapping[str, str], tell: Callable[[str], None]) -> None:
+    """Tell what Spark is started with. Raises java.JavaError."""
+    found, spark = java.find(), lakehouse.installed()
+    what = f"Spark {spark.version}" if spark else "Spark"
+    named = [each.split(":")[1] for each in wanted.get("spark.jars.packages", "").split(",") if ":" in each]
+    if named:
+        tell(f"fetching {', '.join(named)} from Maven, if not here already, and starting {what}")
+    else:
+        tell(f"starting {what} on Java {found.version}")
 
 
 class LackingError(sessions.SparkError):
@@ -99,10 +118,11 @@ class LackingError(sessions.SparkError):
 
 
 @contextlib.contextmanager
-def _local(loaded: LoadedDocument, log: Path | None) -> Iterator[SparkSession]:
+def _local(
+    document: PipelineDocument, wanted: Mapping[str, str], log: Path | None
+) -> Iterator[SparkSession]:
     """Provide a session of this process. Raises SparkError, which names a package that no registry has."""
-    document, began = loaded.document, False
-    wanted = settings(document, loaded.folder)
+    began = False
     said_before = log.stat().st_size if log is not None and log.exists() else 0
     try:
         with sessions.session(
@@ -167,9 +187,9 @@ def _reach(document: PipelineDocument) -> None:
 def problems(loaded: LoadedDocument) -> list[DocumentProblem]:
     """Return what the document's session cannot do.
 
-    These are, on this machine (a cluster has its own), a format without a release for the installed Spark, and
-    an Iceberg catalog that nothing configures; and the console of a stream by Connect, whose server runs what is
-    done with each batch.
+    These are, on this machine (a cluster has its own), a format without a release for the installed Spark,
+    and an Iceberg catalog that nothing configures; and the console of a stream by Connect, whose server runs
+    what is done with each batch.
     """
     document = loaded.document
     found = []
@@ -182,8 +202,8 @@ def problems(loaded: LoadedDocument) -> list[DocumentProblem]:
         if isinstance(sink, ConsoleSink) and document.spark.remote and document.trigger != BATCH:
             found.append(_at(loaded, name, NO_CONSOLE, CONSOLE_HINT))
     if on_this_machine(document):
-        for name in lakehouse.unknown_catalogs(document):
-            found.append(_at(loaded, name, NO_CATALOG, CATALOG_HINT, key="table"))
+        unknown = lakehouse.unknown_catalogs(document)
+        found += [_at(loaded, name, NO_CATALOG, CATALOG_HINT, key="table") for name in unknown]
     return found
 
 

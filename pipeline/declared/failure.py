@@ -28,15 +28,15 @@ HINTS = (
             r"DATA_SOURCE_NOT_FOUND[^\n]*\bdelta\b|Failed to find data source: delta|io\.delta\.",
             re.IGNORECASE,
         ),
-        "Delta needs its package, for this Spark: spark: {packages: ['io.delta:delta-spark_4.2_2.13:VERSION']}",
+        "Delta needs its package, for this Spark: spark: {packages: ['io.delta:delta-spark_4.2_2.13:4.4.0']}",
     ),
     (
         re.compile(
             r"NoSuchMethodError[^\n]*\n(?:[^\n]*\n){0,3}[^\n]*org\.apache\.spark\.sql\.delta\.|"
             r"IncompatibleClassChangeError: class org\.apache\.iceberg"
         ),
-        "this release of Delta or Iceberg is for another Spark: leave its package out of spark: packages, and "
-        "'pyjs pipeline check' says which Spark has one",
+        "this release of Delta or Iceberg is for another Spark: leave its package out of spark: packages, "
+        "and 'pyjs pipeline check' says which Spark has one",
     ),
     (
         re.compile(r"DATA_SOURCE_NOT_FOUND|AVRO_NOT_LOADED|(AVRO|KAFKA)_DATA_SOURCE_NOT_ENABLED"),

@@ -1,4 +1,4 @@
-"""Table formats that are not part of Spark, Delta and Iceberg: which artifact is for which Spark, and its settings.
+"""Table formats that are not part of Spark: Delta and Iceberg, their artifacts and their settings.
 
 Each release of theirs is for certain minor versions of Spark, because both use Spark's internals: Delta 4.4.0
 for Spark 4.2 fails in Spark 4.3 when it reads. So `package` chooses by the Spark that is installed, and knows

@@ -22,9 +22,15 @@ LATE_WORKER = "Python worker failed to connect back"
 class RunningQuery:
     """One sink's query. `finish` lets the batch under way be completed; `stop` does not wait for it."""
 
-    def __init__(self, sink: str, start: Callable[[dict[int, int]], StreamingQuery]) -> None:
-        """Start it. `start` gets the dict for counts of rows that Spark does not report."""
+    def __init__(
+        self, sink: str, start: Callable[[dict[int, int]], StreamingQuery], *, unfinished: bool = False
+    ) -> None:
+        """Start it. `start` gets the dict for counts of rows that Spark does not report.
+
+        unfinished: its first batch is one that an earlier run left, and its only one, unless it goes on
+        """
         self.sink = sink
+        self._behind = unfinished
         self._start = start
         self._counts: dict[int, int] = {}
         self._query = start(self._counts)
@@ -53,6 +59,18 @@ class RunningQuery:
         if self._restarts >= RESTARTS or LATE_WORKER not in failure.whole(error):
             return False
         self._restarts += 1
+        self._query = self._start(self._counts)
+        return True
+
+    def go_on(self) -> bool:
+        """Start it again if it has only completed a batch that was left unfinished; return whether it did.
+
+        Where Spark cannot tell a Python source where to end (4.1), `availableNow` is a single batch. After a
+        run that was killed that batch is the unfinished one, and what has come since would be left.
+        """
+        if not self._behind or self._asked or self._last is not None:
+            return False
+        self._behind = False
         self._query = self._start(self._counts)
         return True
 

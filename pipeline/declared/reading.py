@@ -252,6 +252,7 @@ _PATTERNS = {
     "url": "begins with jdbc:, such as jdbc:postgresql://HOST/DATABASE",
     "remote": "begins with sc://, such as sc://HOST:15002",
     "name": "is a name of letters, digits, - and _ that begins with a letter",
+    "metrics": "is PORT or HOST:PORT, such as 9464 or 0.0.0.0:9464",
     "table": "is catalog.namespace.name, such as lake.shop.orders",
 }
 _KINDS = {

@@ -23,7 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from . import cross_checks
 from .progress import Batch
+from .reading import LoadedDocument
 
 RUNNING, FINISHED, STOPPED, INTERRUPTED, FAILED, CRASHED = (
     "running",
@@ -44,6 +46,14 @@ def base_folder() -> Path:
     """Return the folder of all pipelines."""
     state = os.environ.get("XDG_STATE_HOME") or str(Path("~/.local/state").expanduser())
     return Path(state) / "pyjs" / "pipelines"
+
+
+def checkpoint(loaded: LoadedDocument) -> str:
+    """Return the folder of a document's checkpoints, one in it for each sink."""
+    named = loaded.document.checkpoint
+    if named:
+        return cross_checks.location(named, loaded.folder)
+    return str(base_folder() / loaded.document.name / "checkpoint")
 
 
 @dataclass(frozen=True)

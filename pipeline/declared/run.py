@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
 import time
@@ -10,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from . import metrics, sinks, tables
-from .document import BATCH
+from . import checkpoint_log, metrics, sinks, tables
+from .document import AVAILABLE_NOW, BATCH
 from .progress import Batch, moment
 from .queries import RunningQuery
 from .reading import LoadedDocument
@@ -21,11 +22,16 @@ from .tables import Built, RunError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+PLANNING = "planning: looking at the streams"
+FIRST = "in the first batch"
 TICK = 0.1  # seconds between two checks of the queries
 
 
 class Observer(Protocol):
     """The receiver of what happens in a run. All calls come from one thread at a time."""
+
+    def stage(self, text: str) -> None:
+        """Handle that a run has come to another stage on its way to the first batch."""
 
     def batch(self, batch: Batch) -> None:
         """Handle a batch that was completed."""
@@ -79,7 +85,11 @@ def play(
 ) -> Outcome:
     """Run the document to its end. Errors of tables, sinks and Spark become a failed outcome."""
     try:
+        observer.stage(PLANNING)
         made = tables.build(spark, loaded, checkpoint)
+        if halt.asked:  # before anything was begun
+            return Outcome(INTERRUPTED if halt.now else STOPPED)
+        observer.stage(FIRST)
         if loaded.document.trigger == BATCH:
             return _batch(spark, loaded, made, observer, halt)
         return _stream(loaded, made, checkpoint, observer, halt)
@@ -101,7 +111,7 @@ def _stream(loaded: LoadedDocument, made: Built, checkpoint: str, observer: Obse
                 sinks.start, made.of(sink.origin), name, loaded, f"{checkpoint}/{name}", observer.rows
             )
             try:
-                queries.append(RunningQuery(name, start))
+                queries.append(RunningQuery(name, start, unfinished=_single(loaded, f"{checkpoint}/{name}")))
             except Exception as error:
                 raise tables.failed(loaded, ("sinks", name), error) from error
         return _watch(loaded, queries, observer, halt)
@@ -109,6 +119,17 @@ def _stream(loaded: LoadedDocument, made: Built, checkpoint: str, observer: Obse
         for query in queries:
             if query.alive:
                 query.stop()
+
+
+def _single(loaded: LoadedDocument, checkpoint: str) -> bool:
+    """Return whether all that a query will do, unless it is started again, is to finish a batch."""
+    from ..source.limits import LIMITED
+
+    if LIMITED or loaded.document.trigger != AVAILABLE_NOW:
+        return False
+    with contextlib.suppress(OSError, ValueError):
+        return checkpoint_log.position(checkpoint).unfinished
+    return False
 
 
 def _watch(loaded: LoadedDocument, queries: list[RunningQuery], observer: Observer, halt: Halt) -> Outcome:
@@ -119,8 +140,10 @@ def _watch(loaded: LoadedDocument, queries: list[RunningQuery], observer: Observ
         for query in queries:
             for batch in query.batches():
                 observer.batch(batch)
-            error = None if query.alive else query.exception()
-            if error is not None and failure is None and not halt.asked and query.again(error):
+            ended = not query.alive
+            error = query.exception() if ended else None
+            wanted = ended and failure is None and not halt.asked
+            if wanted and (query.go_on() if error is None else query.again(error)):
                 alive.append(query)
             elif error is not None and failure is None:
                 failure = tables.failed(loaded, ("sinks", query.sink), error)

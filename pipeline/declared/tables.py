@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...documents.located_yaml import Path, dotted
 from . import decoding, failure, formats, functions, masking, options, rules, sampling
-from .document import BATCH, DEAD_LETTERS, SourceSection, TransformSection
+from .document import AVAILABLE_NOW, BATCH, DEAD_LETTERS, SourceSection, TransformSection
 from .reading import LoadedDocument
 from .section import milliseconds
 from .table_steps import TableSection, Watermark
@@ -50,6 +50,9 @@ class Built:
         for name in [name for name in self.counts if f"CollectMetrics {rules.METRICS}{name}," in shown]:
             found |= rules.named(name, self.counts.pop(name).get)
         return found
+
+
+LIMITS = ("maxoffsetspertrigger", "minoffsetspertrigger")
 
 
 class RunError(RuntimeError):
@@ -109,12 +112,19 @@ class _Making:
 
     def read(self, name: str) -> DataFrame:
         """Return a source as a table; the streams of several domains together."""
+        from ..source.limits import LIMITED
+
         spark, document = self._spark, self._loaded.document
         source, stream = document.sources[name], document.streams(name)
         if not isinstance(source, SourceSection):
             return formats.read(spark, source, self._loaded.folder, stream=stream)
+        # Where Spark knows no limits, `availableNow` is one batch: limited, it would leave what waits.
+        dropped = LIMITS if document.trigger == AVAILABLE_NOW and not LIMITED else ()
         found = [
-            (spark.readStream if stream else spark.read).format("jetstream").options(**each).load()
+            (spark.readStream if stream else spark.read)
+            .format("jetstream")
+            .options(**{key: value for key, value in each.items() if key.lower() not in dropped})
+            .load()
             for each in options.of_source(document, name, self._loaded.overlay)
         ]
         return functools.reduce(_union, found)

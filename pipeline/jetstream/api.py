@@ -117,6 +117,19 @@ class JetStreamRequests:
             raise
         return int(answer["message"]["seq"])
 
+    def stored_from(self, name: str, sequence: int, subject: str = ">") -> str:
+        """Return when the first message on a subject from a sequence on was stored, RFC 3339.
+
+        Empty if there is none. Raises ApiError.
+        """
+        request = {"seq": sequence, "next_by_subj": subject, "no_hdr": True}
+        try:
+            return str(self.call(f"STREAM.MSG.GET.{name}", request)["message"]["time"])
+        except ApiError as error:
+            if error.err_code == NO_MESSAGE:
+                return ""
+            raise
+
     def left(self, name: str, sequence: int, subject: str = "") -> int:
         """Return how many messages a stream has from a sequence on, as any of its replicas counts them.
 

@@ -23,7 +23,7 @@ def recorded(checkpoint: str) -> float | None:
     None if that cannot be read: no folder, another file system, or a Spark with other records.
     """
     try:
-        where, path = _located(checkpoint)
+        where, path = located(checkpoint)
         found = where.get_file_info(fs.FileSelector(f"{path}/offsets"))
         batches = {int(one.base_name): one.path for one in found if one.base_name.isdigit()}
         if not batches:
@@ -35,7 +35,8 @@ def recorded(checkpoint: str) -> float | None:
     return int(time.group(1)) / 1000 if time else None
 
 
-def _located(checkpoint: str) -> tuple[fs.FileSystem, str]:
+def located(checkpoint: str) -> tuple[fs.FileSystem, str]:
+    """Return the file system of a checkpoint, and its path there. Raises OSError, pa.ArrowInvalid."""
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", checkpoint):
         # Java writes file:/path, with one slash.
         return fs.FileSystem.from_uri(re.sub(r"^file:/(?!/)", "file:///", checkpoint))  # type: ignore[no-any-return]

@@ -10,8 +10,12 @@ try:
         ReadMinRows,
         SupportsTriggerAvailableNow,
     )
+
+    LIMITED = True
 except ModuleNotFoundError:  # Spark 4.1
     from dataclasses import dataclass
+
+    LIMITED = False
 
     class ReadLimit:  # type: ignore[no-redef]
         """A limit of a batch."""
@@ -35,4 +39,12 @@ except ModuleNotFoundError:  # Spark 4.1
         """A reader that can stop at what was there when it started."""
 
 
-__all__ = ["ReadAllAvailable", "ReadLimit", "ReadMaxRows", "ReadMinRows", "SupportsTriggerAvailableNow"]
+# LIMITED: whether Spark tells a source the limits of a batch, and where `availableNow` ends.
+__all__ = [
+    "LIMITED",
+    "ReadAllAvailable",
+    "ReadLimit",
+    "ReadMaxRows",
+    "ReadMinRows",
+    "SupportsTriggerAvailableNow",
+]

@@ -9,6 +9,7 @@ from ...cli.command import CommandGroup, table_rows
 _ROWS = (
     ("check", "check:check", "Validate a document and show its plan; run nothing", ("validate",)),
     ("init", "init:init", "Write a document to start from", ("new",)),
+    ("lag", "lag:lag", "How far a pipeline is behind its streams", ()),
     ("ls", "listing:ls", "The pipelines that ran here, or the runs of one", ("list",)),
     ("report", "report:report", "Draw throughput, lag and batch time of a run", ()),
     ("run", "run:run", "Run a pipeline on Spark", ()),

@@ -23,6 +23,12 @@ class TextLines:
         """Show that the run has its folder, and that Spark starts now."""
         render.show(f"{facts['id']} started on {facts['on']}: {facts['runs']}")
         render.show(f"log: {facts['log']}")
+        if "metrics" in facts:
+            render.show(f"metrics: {facts['metrics']}")
+
+    def stage(self, text: str) -> None:
+        """Show to which stage the run has come."""
+        render.show(f"{datetime.now():%H:%M:%S} {text}")
 
     def batch(self, batch: Batch) -> None:
         """Show a batch that was completed."""
@@ -51,7 +57,7 @@ class TextLines:
 
 
 class JsonLines:
-    """One JSON document for each event, on stdout: started, batch, rows, stopping, ended."""
+    """One JSON document for each event, on stdout: started, stage, batch, rows, stopping, ended."""
 
     def __init__(self) -> None:
         self._run = ""
@@ -60,6 +66,10 @@ class JsonLines:
         """Write that the run has its folder, and that Spark starts now."""
         self._run = str(facts["id"])
         self._say("started", {key: value for key, value in facts.items() if key != "id"})
+
+    def stage(self, text: str) -> None:
+        """Write to which stage the run has come."""
+        self._say("stage", {"stage": text})
 
     def batch(self, batch: Batch) -> None:
         """Write a batch that was completed."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ...pipeline.declared.progress import Batch, Totals
     from ...pipeline.declared.run import Outcome
 
+RUNNING = "running, Ctrl-C stops after the batch under way"
 BARS = "▁▂▃▄▅▆▇█"
 HISTORY = 24  # batches whose rate is drawn
 COLORS = {"finished": "green", "stopped": "magenta", "interrupted": "red", "failed": "red"}
@@ -35,7 +36,8 @@ class LiveDisplay:
     def __init__(self, sinks: Sequence[str], console: Console | None = None) -> None:
         self.console = console or Console()
         self._sinks = {name: _Line(name) for name in sinks}
-        self._state = "starting Spark"
+        self._state = "starting"
+        self._stopping = False
         self._title = ""
         self._where = ""
         self._log = ""
@@ -59,15 +61,22 @@ class LiveDisplay:
         """Show that the run has its folder, and that Spark starts now."""
         self._title, self._log = str(facts["id"]), str(facts["log"])
         self._where = f"{facts['on']}, {facts['runs']}"
+        if "metrics" in facts:
+            self._where += f", metrics at {facts['metrics']}"
+
+    def stage(self, text: str) -> None:
+        """Show to which stage the run has come."""
+        if not self._stopping:
+            self._state = text
 
     def batch(self, batch: Batch) -> None:
         """Show a batch that was completed."""
-        self._running()
+        if not self._stopping:
+            self._state = RUNNING
         self._sinks[batch.sink].add(batch)
 
     def tick(self, doing: Mapping[str, str]) -> None:
         """Show what each sink does now."""
-        self._running()
         for name, line in self._sinks.items():
             line.doing = doing.get(name, "")
 
@@ -79,6 +88,7 @@ class LiveDisplay:
 
     def stopping(self, *, now: bool) -> None:
         """Show that Ctrl-C was pressed; the second time `now` is set."""
+        self._stopping = True
         self._state = (
             STOPPING_NOW if now else "stopping after the batch under way; Ctrl-C once more stops at once"
         )
@@ -88,10 +98,6 @@ class LiveDisplay:
         color = COLORS.get(outcome.state, "")
         self._over = Text.assemble((f"{run} ", "bold"), (summary(outcome, totals, seconds), color))
         self._live.refresh()
-
-    def _running(self) -> None:
-        if self._state.startswith("starting"):
-            self._state = "running, Ctrl-C stops after the batch under way"
 
     def _draw(self) -> RenderableType:
         table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")

@@ -27,6 +27,7 @@ from .lines import JsonLines, TextLines
 if TYPE_CHECKING:
     from ...pipeline.declared.backfill import Span
     from ...pipeline.declared.document import PipelineDocument
+    from ...pipeline.declared.exposition import RunMetrics
     from ...pipeline.declared.progress import Batch, Totals
     from ...pipeline.declared.reading import LoadedDocument
     from ...pipeline.declared.record import Recorder
@@ -68,6 +69,12 @@ class Display(Protocol):
 )
 @click.option("--to", "last", default="", metavar="DATE", help="Backfill: up to here, exclusive.")
 @click.option("-j", "--json", "as_json", is_flag=True, help="One JSON document a line for each event.")
+@click.option(
+    "--metrics",
+    default="",
+    metavar="[HOST:]PORT",
+    help="Serve /metrics for Prometheus; without HOST, to this machine alone.",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Have Spark's own messages on stderr, not in the log.")
 @click.pass_context
 def run(
@@ -80,6 +87,7 @@ def run(
     first: str,
     last: str,
     as_json: bool,
+    metrics: str,
     verbose: bool,
 ) -> None:
     """Run a pipeline on Spark.
@@ -105,7 +113,8 @@ def run(
         documents.playable(loaded)
     except DocumentError as error:
         raise documents.refused(error) from None
-    outcome, log = _recorded(loaded, span, as_json=as_json, verbose=verbose)
+    served = metrics or loaded.document.metrics or ""
+    outcome, log = _recorded(loaded, span, served, as_json=as_json, verbose=verbose)
     if outcome.state == "failed":
         if as_json:
             ctx.exit(1)
@@ -166,18 +175,15 @@ def _placed(loaded: LoadedDocument, master: str, remote: str) -> LoadedDocument:
 
 
 def _recorded(
-    loaded: LoadedDocument, span: Span | None, *, as_json: bool, verbose: bool
+    loaded: LoadedDocument, span: Span | None, metrics: str, *, as_json: bool, verbose: bool
 ) -> tuple[Outcome, Path]:
-    """Run the document, show the run and record it."""
-    from ...pipeline.declared import backfill, cross_checks, record
+    """Run the document, show the run and record it, with metrics at that address."""
+    from ...pipeline.declared import backfill, lag, record
+    from ...pipeline.declared.exposition import RunMetrics
+    from . import metrics_endpoint
 
     document = loaded.document
-    checkpoint = (
-        cross_checks.location(document.checkpoint, loaded.folder)
-        if document.checkpoint
-        else str(record.base_folder() / document.name / "checkpoint")
-    )
-    name = document.name
+    name, checkpoint = document.name, record.checkpoint(loaded)
     if span is not None:
         name, checkpoint = backfill.run_name(document), backfill.checkpoint(document, span, checkpoint)
     facts = _facts(loaded, checkpoint)
@@ -185,9 +191,22 @@ def _recorded(
         facts["runs"] = f"what was stored from {span.first} to {span.last}, then ends"
     try:
         with record.record(name, facts, loaded.text) as recorder, contextlib.ExitStack() as stack:
+            figures = RunMetrics(
+                document.name,
+                recorder.id,
+                list(document.sinks),
+                __version__,
+                lambda: lag.report(loaded, checkpoint),
+            )
+            started = {**facts, "id": recorder.id, "log": str(recorder.log)}
+            if metrics:
+                host, port = metrics_endpoint.address(metrics)
+                port = stack.enter_context(metrics_endpoint.serving(figures.text, host, port))
+                started["metrics"] = f"http://{f'[{host}]' if ':' in host else host}:{port}/metrics"
             display = _display(document, stack, as_json=as_json, verbose=verbose)
-            display.started({**facts, "id": recorder.id, "log": str(recorder.log)})
-            return _played(loaded, checkpoint, recorder, display, verbose=verbose), recorder.log
+            display.started(started)
+            noted = _Noted(recorder, display, figures)
+            return _played(loaded, checkpoint, recorder, display, noted, verbose=verbose), recorder.log
     except record.BusyError as error:
         raise CliError(str(error), f"'pyjs pipeline status {name}' shows it") from None
 
@@ -226,16 +245,21 @@ def _display(document: PipelineDocument, stack: contextlib.ExitStack, *, as_json
 
 
 def _played(
-    loaded: LoadedDocument, checkpoint: str, recorder: Recorder, display: Any, *, verbose: bool
+    loaded: LoadedDocument,
+    checkpoint: str,
+    recorder: Recorder,
+    display: Any,
+    observer: _Noted,
+    *,
+    verbose: bool,
 ) -> Outcome:
     """Run it within a Spark session, and record how it ended."""
     from ...pipeline import java, session
-    from ...pipeline.declared import engine, progress
+    from ...pipeline.declared import engine
     from ...pipeline.declared.run import Halt, Outcome, play
 
-    totals, began = progress.Totals(), time.monotonic()
+    totals, began = observer.totals, time.monotonic()
     halt = Halt()
-    observer = _Noted(recorder, display, totals)
 
     def end(outcome: Outcome) -> Outcome:
         if outcome.detail:
@@ -256,7 +280,7 @@ def _played(
     try:
         with (
             contextlib.nullcontext() if verbose else _warnings(recorder),
-            engine.opened(loaded, None if verbose else recorder.log) as spark,
+            engine.opened(loaded, None if verbose else recorder.log, observer.stage) as spark,
             _stoppable(halt, display, leave),
         ):
             ended = play(spark, loaded, checkpoint, observer, halt)
@@ -289,14 +313,19 @@ def _warnings(recorder: Recorder) -> Iterator[None]:
 class _Noted:
     """Records and counts each batch before it is shown."""
 
-    def __init__(self, recorder: Recorder, display: Observer, totals: Totals) -> None:
-        self._recorder, self._display, self._totals = recorder, display, totals
+    def __init__(self, recorder: Recorder, display: Observer, figures: RunMetrics) -> None:
+        from ...pipeline.declared.progress import Totals
+
+        self.totals = Totals()
+        self._recorder, self._display, self._figures = recorder, display, figures
+        self.stage = display.stage
         self.tick = display.tick
         self.rows = display.rows
 
     def batch(self, batch: Batch) -> None:
         """Record and count a batch that was completed, then show it."""
-        self._totals.add(batch)
+        self.totals.add(batch)
+        self._figures.batch(batch)
         self._recorder.batch(batch)
         self._display.batch(batch)
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ...cli import output, render
 from ...cli.command import Command
-from . import runs
+from ...cli.errors import CliError
+from . import lag, runs
 
 if TYPE_CHECKING:
     from ...pipeline.declared.progress import Batch
     from ...pipeline.declared.record import PipelineRun
 
 WIDTH = 14
+SOURCES = ("Sink", "Source", "Stream", "Domain", "Next", "Stream's Last", "Behind", "Waiting", "Problem")
 COLUMNS = ("Sink", "Batch", "Done", "Rows In", "Rows Out", "Rows/s", "Behind", "Batch Time", "Watermark")
 
 
@@ -22,7 +24,10 @@ COLUMNS = ("Sink", "Batch", "Done", "Rows In", "Rows Out", "Rows/s", "Behind", "
 @output.showing("pipeline_run")
 @click.argument("run", metavar="[RUN]", default="", shell_complete=runs.complete)
 def status(run: str) -> None:
-    """Show a run: RUN is its id (orders.3) or a pipeline, for its newest; without it the newest of all."""
+    """Show a run: RUN is its id (orders.3) or a pipeline, for its newest; without it the newest of all.
+
+    The lag of its sources is that of now, from the checkpoint and the streams.
+    """
     found = runs.found(run)
     batches = found.batches()
     lines = _page(found, batches)
@@ -31,7 +36,29 @@ def status(run: str) -> None:
     if newest:
         rows = [_row(batch) for batch in newest.values()]
         lines += ["", render.table("Last Batches", COLUMNS, rows)]
-    output.show_page(runs.document(found, batches), "\n".join(lines), name=found.id)
+    sources, problem = _sources(found)
+    if sources:
+        lines += ["", render.table("Sources Now", SOURCES, [_source(each) for each in sources])]
+    elif problem:
+        lines += ["", f"The lag of its sources is not known: {problem}"]
+    document = {**runs.document(found, batches), "sources": sources, "sources_error": problem}
+    output.show_page(document, "\n".join(lines), name=found.id)
+
+
+def _sources(run: PipelineRun) -> tuple[list[dict[str, Any]], str]:
+    """Return how far the run's pipeline is behind now, or why that is not known."""
+    if not run.facts.get("checkpoint"):
+        return [], ""
+    try:
+        return lag.records(run.pipeline, lag.of_run(run)), ""
+    except CliError as error:  # the document was moved, say; the record is there all the same
+        return [], error.message
+
+
+def _source(record: dict[str, Any]) -> tuple[str, ...]:
+    names = ("sink", "source", "stream", "domain", "next", "last", "behind", "oldest", "error")
+    cells = {column.field: column.cell(record) for column in lag.LAGS.columns}
+    return tuple(cells[name] for name in names)
 
 
 def _page(run: PipelineRun, batches: list[Batch]) -> list[str]:

@@ -22,6 +22,7 @@ class Seen:
 
     def __init__(self, halt: Halt, until: Callable[[Batch], int] = lambda batch: 0) -> None:
         self.halt, self.until = halt, until
+        self.stages: list[str] = []
         self.batches: list[Batch] = []
         self.shown: list[tuple[str, Sequence[str], Sequence[Sequence[Any]], int | None]] = []
 
@@ -29,6 +30,9 @@ class Seen:
         self.batches.append(batch)
         for _ in range(self.until(batch)):
             self.halt.ask()
+
+    def stage(self, text: str) -> None:
+        self.stages.append(text)
 
     def tick(self, doing: Mapping[str, str]) -> None:
         pass

@@ -24,9 +24,19 @@ Metrics = Callable[[], Awaitable[str]]
 
 
 async def serve(
-    metrics: Metrics, port: int, certificate: Path | None = None, key: Path | None = None
+    metrics: Metrics,
+    port: int,
+    certificate: Path | None = None,
+    key: Path | None = None,
+    *,
+    host: str = "",
+    listening: Callable[[int], None] | None = None,
 ) -> None:
-    """Serve what `metrics` returns, on all addresses, until it is cancelled. Raises CliError if it cannot."""
+    """Serve what `metrics` returns until it is cancelled. Raises CliError if it cannot.
+
+    host: where to listen; without it, on all addresses
+    listening: is told the port once it can be asked; without it, a line on stderr says where
+    """
     try:
         secured = _secured(certificate, key) if certificate is not None and key is not None else None
         open_now: set[asyncio.StreamWriter] = set()
@@ -43,17 +53,24 @@ async def serve(
                 open_now.discard(writer)
                 writer.close()
 
-        server = await asyncio.start_server(answer, sock=_listening(port), limit=HEAD_LIMIT, ssl=secured)
+        server = await asyncio.start_server(
+            answer, sock=_listening(port, host), limit=HEAD_LIMIT, ssl=secured
+        )
     except (OSError, ssl.SSLError) as error:
         raise CliError(f"cannot serve metrics on port {port}: {error}") from None
     bound = server.sockets[0].getsockname()[1]
-    render.log(f"Metrics are at {'https' if secured else 'http'}://0.0.0.0:{bound}/metrics")
+    if listening is not None:
+        listening(bound)
+    else:
+        render.log(f"Metrics are at {'https' if secured else 'http'}://0.0.0.0:{bound}/metrics")
     async with server:
         await server.serve_forever()
 
 
-def _listening(port: int) -> socket.socket:
-    """Return a socket for all addresses, those of IPv6 too where the system can do both on one."""
+def _listening(port: int, host: str) -> socket.socket:
+    """Return a socket for an address, or all, those of IPv6 too where the system can do both on one."""
+    if host:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     if socket.has_dualstack_ipv6():
         return socket.create_server(("::", port), family=socket.AF_INET6, dualstack_ipv6=True)
     return socket.create_server(("", port))

@@ -26,6 +26,9 @@ EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "pipeline" / "order
 class Silent:
     """An observer that shows nothing."""
 
+    def stage(self, text: str) -> None:
+        pass
+
     def batch(self, batch: Batch) -> None:
         pass
 

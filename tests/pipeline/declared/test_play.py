@@ -56,6 +56,7 @@ sinks:
   base: {from: halves, format: jdbc, url: "jdbc:derby:memory:NAME;create=true", table: halves}
 """)
     assert outcome == Outcome("finished")
+    assert seen.stages == ["planning: looking at the streams", "in the first batch"]
     assert [(b.sink, b.rows_in, b.rows_out) for b in seen.batches] == [
         ("files", 40, 40),
         ("screen", 40, 1),

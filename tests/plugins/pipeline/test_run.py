@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
+import time
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -45,7 +48,7 @@ def test_ctrl_c_stops_after_the_batch_and_the_run_is_on_record(
     (home / "p.yaml").write_text(TEXT.replace("NAME", unique))
     cli = Cli(home, "--server", server.url)
     with subprocess.Popen(
-        [*PYJS, *cli.flags, "pipeline", "run", "p.yaml", "--json"],
+        [*PYJS, *cli.flags, "pipeline", "run", "p.yaml", "--json", "--metrics", "0"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -62,13 +65,25 @@ def test_ctrl_c_stops_after_the_batch_and_the_run_is_on_record(
                 assert len(at_work_in(tmp_path)) > 1  # Java is there, too
                 status = json.loads(cli.ok("pipeline", "status", "p", "--json"))
                 assert (status["state"], status["pid"]) == ("running", child.pid)
+                with urllib.request.urlopen(events[0]["metrics"], timeout=30) as page:
+                    metrics = page.read().decode()
+                of = f'pipeline="p",sink="lake",source="orders",stream="{unique}"'
+                assert re.search(rf"pyjs_pipeline_source_last_sequence{{{of},domain=\"\"}} 200\n", metrics)
+                assert re.search(r'pyjs_pipeline_rows_read_total{pipeline="p",sink="lake"} \d+\n', metrics)
+                (source,) = status["sources"]
+                assert (source["sink"], source["source"], source["stream"]) == ("lake", "orders", unique)
+                assert source["next"] + source["behind"] == 201
                 assert "runs already, as p.1" in cli.run("pipeline", "run", "p.yaml").err
                 os.killpg(child.pid, signal.SIGINT)  # as a terminal does: to Spark's Java as well
         errors = child.stderr.read() if child.stderr else ""
     assert (child.returncode, errors) == (0, "")
     assert list(temporary.iterdir()) == []
     eventually(lambda: at_work_in(tmp_path) == [])
-    assert [each["event"] for each in events if each["event"] != "batch"] == ["started", "stopping", "ended"]
+    stages = [each["stage"] for each in events if each["event"] == "stage"]
+    assert re.match(r"starting Spark \d\.\d\.\d on Java \d\d$", stages[0])
+    assert stages[1:] == ["planning: looking at the streams", "in the first batch"]
+    others = [each["event"] for each in events if each["event"] not in {"batch", "stage"}]
+    assert others == ["started", "stopping", "ended"]
     batches = [each for each in events if each["event"] == "batch"]
     assert [each["batch"] for each in batches] == list(range(len(batches)))
     assert {(each["run"], each["rows_in"], each["rows_out"]) for each in batches} == {("p.1", 5, 5)}
@@ -79,5 +94,9 @@ def test_ctrl_c_stops_after_the_batch_and_the_run_is_on_record(
     assert {int(each.name) for each in (checkpoint / "commits").glob("[0-9]*")} == set(range(len(batches)))
     found = json.loads(cli.ok("pipeline", "status", "p.1", "--json"))
     assert (found["state"], found["batches"]) == ("stopped", len(batches))
+    (source,) = json.loads(cli.ok("pipeline", "lag", "p", "--json"))
+    left = 200 - 5 * len(batches)
+    assert (source["next"], source["last"], source["behind"]) == (201 - left, 200, left)
+    assert source["oldest"].startswith(time.strftime("%Y-%m-%dT", time.gmtime()))
     cli.ok("pipeline", "report", "p.1")
     assert "<svg" in (home / "p.1.html").read_text()
