@@ -21,7 +21,7 @@ from ..options import QuerySettings
 from ..options.table import STREAM
 from ..source.directory import StreamDirectory
 from . import checkpoint_log, options, plan
-from .document import BATCH, PipelineDocument
+from .document import BATCH, DEAD_LETTERS, PipelineDocument, SourceSection
 from .reading import LoadedDocument
 
 RECREATED = "the stream was created again since"
@@ -64,7 +64,9 @@ def report(loaded: LoadedDocument, checkpoint: str) -> list[SourceLag]:
     found: dict[str, list[SourceLag]] = {}
     wanted = _sources_of_sinks(loaded.document, loaded.folder)
     positions = {sink: _marks(f"{checkpoint}/{sink}") for sink in wanted}
-    for source in loaded.document.sources:
+    for source, section in loaded.document.sources.items():
+        if not isinstance(section, SourceSection) or not loaded.document.streams(source):
+            continue  # it is read as a whole, or has no stream of JetStream behind it
         for each in options.of_source(loaded.document, source, loaded.overlay):
             settings = QuerySettings.of(each, STREAM)
             readers = {sink: positions[sink] for sink, sources in wanted.items() if source in sources}
@@ -87,9 +89,11 @@ def _marks(checkpoint: str) -> Marks:
 def _sources_of_sinks(document: PipelineDocument, folder: Path) -> dict[str, set[str]]:
     """Return the sources that each sink reads, through whatever transforms."""
     reads = plan.reads(document, folder)
+    made = {**document.sources, **document.transforms}
     found = {}
     for name, sink in document.sinks.items():
-        tables, waiting = set(), [sink.origin]
+        dropping = [table for table, section in made.items() if section.drops]
+        tables, waiting = set(), dropping if sink.origin == DEAD_LETTERS else [sink.origin]
         while waiting:
             table = waiting.pop()
             if table not in tables:

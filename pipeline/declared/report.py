@@ -6,15 +6,18 @@ is made from what the run recorded, which has no secrets.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from html import escape
 
-from . import chart
+from . import chart, timeline
 from .chart import ChartSeries, Point
 from .progress import Batch, Totals
 from .record import CRASHED, FAILED, FINISHED, INTERRUPTED, RUNNING, STOPPED, PipelineRun
+from .timeline import Span
 
+LEAST = 0.05  # seconds that are a bar
 ROWS = 200  # of the newest batches, as a table
 # Why a run in this state has no batch.
 EMPTY = {
@@ -37,7 +40,7 @@ def html(run: PipelineRun) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{escape(run.id)}: pipeline run</title><style>{STYLE}</style></head><body>",
         _head(run, batches),
-        _charts(batches) if batches else f'<p class="none">{escape(empty(run))}</p>',
+        _drawn(run, batches) if batches else f'<p class="none">{escape(empty(run))}</p>',
         _rules(run, batches),
         _plan(run),
         _table(batches),
@@ -72,7 +75,7 @@ def _head(run: PipelineRun, batches: Sequence[Batch]) -> str:
         f'<div class="tile"><b>{escape(value)}</b><span>{escape(name)}</span></div>' for name, value in tiles
     )
     where = f"{facts.get('on', '')}, {facts.get('runs', '')}"
-    began = _clock(str(facts.get("started", "")))
+    began = _clock(_started(run))
     ended = _clock(str(run.outcome.get("time", ""))) if run.outcome else ""
     when = f"{began} to {ended}" if ended else f"since {began}"
     error = str(run.outcome.get("error") or "")
@@ -82,6 +85,49 @@ def _head(run: PipelineRun, batches: Sequence[Batch]) -> str:
         + (f'<p class="error">{escape(error)}</p>' if error else "")
         + f'</header><div class="tiles">{shown}</div>'
     )
+
+
+def _drawn(run: PipelineRun, batches: Sequence[Batch]) -> str:
+    """Return lines over time, or bars where no sink has the two batches that make a line."""
+    names = [batch.sink for batch in batches]
+    return _charts(batches) if len(set(names)) < len(names) else _bars(run, batches)
+
+
+def _bars(run: PipelineRun, batches: Sequence[Batch]) -> str:
+    ends = [_seconds_of(batch.time) for batch in batches]
+    spans = [
+        Span(batch.sink, end - batch.seconds, end, _said(batch), number)
+        for number, (batch, end) in enumerate(zip(batches, ends, strict=True))
+    ]
+    first = min(span.begin for span in spans)
+    with contextlib.suppress(ValueError):
+        spans.insert(0, Span("start and plan", min(_seconds_of(_started(run)), first), first, ""))
+    with contextlib.suppress(ValueError):
+        ended = _seconds_of(str(run.outcome.get("time", "")))
+        if ended - max(ends) >= LEAST:
+            spans.append(Span("end", max(ends), ended, ""))
+    drawn = timeline.draw("Time", spans)
+    return f"<section><h2>Time <small>what the run's seconds went to</small></h2>{drawn}</section>"
+
+
+def _said(batch: Batch) -> str:
+    """Return what a batch did, in the words of its bar; what is not known is left out."""
+    rate = batch.rate
+    words = [
+        None if batch.rows_in is None else f"{batch.rows_in:,} in",
+        None if batch.rows_out is None else f"{batch.rows_out:,} out",
+        None if rate is None else f"{chart.amount(rate)} rows/s",
+        None if batch.lag is None else f"{batch.lag:,} behind",
+    ]
+    return ", ".join(word for word in words if word)
+
+
+def _started(run: PipelineRun) -> str:
+    return str(run.facts.get("started", ""))
+
+
+def _seconds_of(time: str) -> float:
+    return datetime.fromisoformat(time).timestamp()
 
 
 def _charts(batches: Sequence[Batch]) -> str:
@@ -212,7 +258,10 @@ svg { width: 100%; height: auto; display: block; } svg .grid { stroke: var(--rul
 svg .ink { fill: var(--dim); font: 12px system-ui, sans-serif; }
 svg .line { fill: none; stroke-width: 2; stroke-linejoin: round; }
 svg .dot { stroke-width: 9; stroke-opacity: 0; fill-opacity: 0; } svg .dot.seen { fill-opacity: 1; }
+svg .bar.rest { fill: var(--rule); }
 svg .dot:hover { fill-opacity: 1; }
+.bar.s0 { fill: var(--c0); } .bar.s1 { fill: var(--c1); } .bar.s2 { fill: var(--c2); }
+.bar.s3 { fill: var(--c3); } .bar.s4 { fill: var(--c4); } .bar.s5 { fill: var(--c5); }
 .line.s0 { stroke: var(--c0); } .dot.s0 { fill: var(--c0); stroke: var(--c0); }
 .line.s1 { stroke: var(--c1); } .dot.s1 { fill: var(--c1); stroke: var(--c1); }
 .line.s2 { stroke: var(--c2); } .dot.s2 { fill: var(--c2); stroke: var(--c2); }

@@ -54,6 +54,22 @@ def test_a_page_has_three_plots_of_all_sinks_and_nothing_to_load() -> None:
     assert "name: &lt;orders&gt;" in text
 
 
+def test_a_page_of_a_run_with_one_batch_shows_what_its_time_went_to() -> None:
+    text = page([
+        Batch("lake", 0, moment(START + 30), 1000, 900, None, 10.0),
+        Batch("<back>", 0, moment(START + 80), None, 5, 3, 40.0),
+    ])  # fmt: skip
+    (plot,) = [ElementTree.fromstring(svg) for svg in re.findall(r"<svg.*?</svg>", text, re.DOTALL)]
+    assert [title.text for title in plot.iter("title")] == [
+        "start and plan: 20.00 s",
+        "lake: 10.00 s, 1,000 in, 900 out, 100 rows/s",
+        "<back>: 40.00 s, 5 out, 3 behind",
+        "end: 10.00 s",
+    ]
+    bars = [(float(bar.attrib["x"]), float(bar.attrib["width"])) for bar in plot.iter("rect")]
+    assert bars == [(170.0, 100.0), (270.0, 50.0), (370.0, 200.0), (570.0, 50.0)]
+
+
 def test_a_page_of_a_run_that_failed_at_once() -> None:
     text = page([], error="orders.yaml:3:1: <no> table")
     assert "orders.yaml:3:1: &lt;no&gt; table" in text
