@@ -5,7 +5,10 @@ BIN     = $(VENV)/bin
 # After an install, because pip shows nothing of a build that succeeds. -P: modules of this folder are no others'.
 FORM    = $(BIN)/python -P -c 'from pyjs.native import COMPILED; COMPILED or print("pyjs: installed without its compiled part, and slower: \"$(BIN)/pip install -v .\" says why")'
 
-.PHONY: demo video pipeline test check bench sweeps soak trust docs clean
+# Versions of Spark that are tested beside the one of `make test`, those that Delta and Iceberg have releases for.
+SPARKS ?= 4.1.4 4.2.0
+
+.PHONY: demo video pipeline test sparks check bench sweeps soak trust docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -13,6 +16,7 @@ help:
 	@echo "make video     play the video on persistence at the edge on nine servers of your own"
 	@echo "make pipeline  play orders of two leafs that Spark counts (needs Java 17 or newer)"
 	@echo "make test      set up and run every test"
+	@echo "make sparks    run the tests on real Spark with older Sparks (2 x 450 MB; SPARKS=4.1.4 for one)"
 	@echo "make check     format, lint and types, those of the tests too"
 	@echo "make bench     compare with the reference server, and write benchmarks/results.md (25 minutes)"
 	@echo "make sweeps    draw how the cost of a message grows, in docs/performance.md (7 minutes)"
@@ -34,6 +38,16 @@ test: $(VENV)/.dev
 	@# Compiled once here, in a fresh clone, and not by each of the four at the same time.
 	@$(BIN)/python -m compileall -q -j 0 -x '/\.|/build/|/test_|/conftest' .
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 4 --dist worksteal -q
+
+# PySpark 4.1 leaves sockets of its own unclosed.
+sparks: $(VENV)/.dev $(SPARKS:%=$(VENV)/spark-%)
+	@for version in $(SPARKS); do echo "Spark $$version"; \
+	  PYTHONPATH=$(VENV)/spark-$$version $(BIN)/python -m pytest -n 2 -q -W ignore::ResourceWarning \
+	    -W ignore::pytest.PytestUnraisableExceptionWarning tests/pipeline tests/plugins/pipeline || exit 1; done
+
+$(VENV)/spark-%: | $(VENV)/.dev
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --target $@.part pyspark==$*
+	@mv $@.part $@
 
 check: $(VENV)/.dev
 	@$(BIN)/ruff format --check .

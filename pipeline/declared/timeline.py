@@ -41,7 +41,8 @@ def draw(title: str, spans: Sequence[Span]) -> str:
         line = f"{span.end - span.begin:.2f} s" + (f", {span.says}" if span.says else "")
         color = "rest" if span.series is None else f"s{span.series % 6}"
         parts.append(
-            f'<text class="ink" x="{LEFT - 12:g}" y="{y + 12:.1f}" text-anchor="end">{escape(span.name)}</text>'
+            f'<text class="ink" x="{LEFT - 12:g}" y="{y + 12:.1f}" text-anchor="end">'
+            f"{escape(span.name)}</text>"
             f'<rect class="bar {color}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{BAR:g}"'
             f' rx="3">'
             f"<title>{escape(f'{span.name}: {line}')}</title></rect>"

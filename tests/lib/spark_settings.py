@@ -7,6 +7,11 @@ interpret it, and so do plans that are made again on the way.
 
 from __future__ import annotations
 
+from importlib import metadata
+
+VERSION = tuple(int(part) for part in metadata.version("pyspark").split(".")[:2])
+# Spark 4.1 tells a Python source no limits: batches have all there is, and `availableNow` is one of them.
+LIMITED = VERSION >= (4, 2)
 JAVA_OPTIONS = (
     "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 )

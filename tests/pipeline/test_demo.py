@@ -54,6 +54,24 @@ def test_without_pyspark_it_says_what_to_install(tmp_path: Path, monkeypatch: py
 
 
 def test_every_claim_holds(stage: Stage, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    class InThisProcess:
+        """The program with the tests' session: main() once for each line."""
+
+        def __init__(self, address: str) -> None:
+            self.address = address
+
+        def ask(self, last: str) -> str:
+            said = io.StringIO()
+            with (
+                contextlib.chdir(stage.directory),
+                contextlib.redirect_stdout(said),
+                monkeypatch.context() as patched,
+            ):
+                patched.setattr("sys.stdin", io.StringIO("\n"))
+                job.main(self.address)
+            assert said.getvalue().splitlines()[-1].startswith(last)
+            return said.getvalue()
+
     @contextlib.contextmanager
     def shared(name: str, settings: dict[str, str], log: Path) -> Iterator[SparkSession]:
         fresh = spark.newSession()
@@ -62,15 +80,13 @@ def test_every_claim_holds(stage: Stage, spark: SparkSession, monkeypatch: pytes
             fresh.conf.set(key, value)
         yield fresh
 
-    def in_this_process(stage: Stage, name: str, address: str) -> str:
+    @contextlib.contextmanager
+    def started(stage: Stage, name: str, address: str) -> Iterator[InThisProcess]:
         assert (stage.directory / name).read_text() == Path(job.__file__).read_text()
-        said = io.StringIO()
-        with contextlib.chdir(stage.directory), contextlib.redirect_stdout(said):
-            job.main(address)
-        return said.getvalue()
+        yield InThisProcess(address)
 
     monkeypatch.setattr(session, "session", shared)
-    monkeypatch.setattr(program, "run", in_this_process)
+    monkeypatch.setattr(program, "started", started)
     assert play.play(stage), [claim for claim in stage.claims if not claim.holds]
     assert len(stage.claims) == 10
 
@@ -89,10 +105,29 @@ def test_a_program_that_fails_ends_the_demo_with_its_words(stage: Stage) -> None
     stage.write(
         "fails.py", "import sys, pathlib; pathlib.Path('spark.log').write_text('from Java'); sys.exit(3)"
     )
-    with pytest.raises(
-        DemoError, match=r"(?s)fails.py ended with exit code 3; the end of spark.log:\nfrom Java"
+    with (
+        program.started(stage, "fails.py") as counter,
+        pytest.raises(
+            DemoError, match=r"(?s)fails.py ended with exit code 3; the end of spark.log:\nfrom Java"
+        ),
     ):
-        program.run(stage, "fails.py")
+        counter.ask("done")
+
+
+COUNTS = """
+import sys
+for number, _ in enumerate(sys.stdin):
+    print(f"line {number}")
+    print(f"done: {number}")
+"""
+
+
+def test_a_program_answers_as_often_as_it_is_asked(stage: Stage) -> None:
+    stage.write("counts.py", COUNTS)
+    with program.started(stage, "counts.py") as counter:
+        assert counter.ask("done: ") == "line 0\ndone: 0\n"
+        assert counter.ask("done: ") == "line 1\ndone: 1\n"
+    assert at_work_in(stage.directory.parent) == []
 
 
 STUBBORN = """
@@ -110,6 +145,9 @@ def test_a_program_that_takes_too_long_is_ended_with_what_it_started(
     monkeypatch.setattr(program, "SECONDS", 0.5)
     monkeypatch.setattr(program, "END_SECONDS", 0.5)
     stage.write("stubborn.py", STUBBORN)
-    with pytest.raises(DemoError, match="did not end within"):
-        program.run(stage, "stubborn.py")
+    with (
+        pytest.raises(DemoError, match="took longer than"),
+        program.started(stage, "stubborn.py") as counter,
+    ):
+        counter.ask("done")
     eventually(lambda: at_work_in(stage.directory.parent) == [])

@@ -1,4 +1,7 @@
-"""The chapters: three servers, orders, the Spark program, the hub stopped and started, the program again."""
+"""The chapters: the Spark program, three servers, orders, counting, the hub away, counting again.
+
+Spark takes seconds to start: the program is started first, and is ready when there is something to count.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from .network import LEAFS, Network
 
 ORDERS = 600  # of one shop in one round
 PROGRAM = "orders.py"
+DONE = "messages read: "  # what its last line begins with
 HEADER = re.compile(r"Nats-Stream-Source: orders:\w+ \d+")
 
 
@@ -31,12 +35,14 @@ def play(stage: Stage) -> bool:
     """Play all chapters; return whether every claim held. Raises DemoError if it cannot continue."""
     began = time.monotonic()
     scene = Play(stage, Network.choose())
-    servers(scene)
-    streams(scene)
-    first_round(scene)
-    counting(scene)
-    hub_away(scene)
-    again(scene)
+    prepare(scene)
+    with program.started(stage, PROGRAM, scene.net.address("hub")) as counter:
+        servers(scene)
+        streams(scene)
+        first_round(scene)
+        counting(scene, counter)
+        hub_away(scene)
+        again(scene, counter)
     holds = stage.show_results()
     stage.console.print(f"Played in {time.monotonic() - began:.0f} s.", highlight=False)
     if stage.keep:
@@ -108,18 +114,25 @@ def first_round(scene: Play) -> None:
     )
 
 
-def counting(scene: Play) -> None:
-    """Run Spark, which reads `aggregate` and writes what it has counted."""
+def prepare(scene: Play) -> None:
+    """Show the Spark program, which is started then."""
     stage = scene.stage
     stage.chapter(
         "The Spark program",
         """A streaming query: it reads what is new in `aggregate`, counts orders and turnover by minute, shop
         and kind of goods, and writes the rows that have changed to the stream `stats` and to Parquet. Its
-        place in the stream is in the checkpoint. The password is read from a file by those who connect.""",
+        place in the stream is in the checkpoint. The password is read from a file by those who connect.
+        Spark needs some seconds to start, so it starts now.""",
     )
     stage.write("password", "shop", show=False).chmod(0o600)
     stage.write(PROGRAM, Path(__file__).with_name("job.py").read_text(encoding="utf-8"))
-    _count(scene)
+
+
+def counting(scene: Play, counter: program.Program) -> None:
+    """Have Spark read `aggregate` and write what it has counted."""
+    stage = scene.stage
+    stage.chapter("Counting", "The program is told to count what has come.")
+    _count(scene, counter)
     verify(scene)
     hub = scene.net.url("hub")
     stage.run(f"pyjs --server {hub} stream report")
@@ -148,13 +161,13 @@ def hub_away(scene: Play) -> None:
     stage.claim("Back again, the hub has every order of both shops, each once", complete, _counts(scene))
 
 
-def again(scene: Play) -> None:
-    """Run the program again; it continues where it stopped."""
+def again(scene: Play, counter: program.Program) -> None:
+    """Have it count again: a new query, which continues where the first one stopped."""
     scene.stage.chapter(
-        "The program again",
-        """The same command: it goes on where the checkpoint says, with what it had counted.""",
+        "Counting again",
+        """A new query: it goes on where the checkpoint says, with what was counted before.""",
     )
-    _count(scene)
+    _count(scene, counter)
     verify(scene)
 
 
@@ -178,11 +191,11 @@ def _counts(scene: Play) -> str:
     return f"{', '.join(parts)}, hub {messages(scene.net.url('hub'), 'hub', 'aggregate')}"
 
 
-def _count(scene: Play) -> None:
-    """Run the Spark program, and claim that it has read exactly what is new."""
+def _count(scene: Play, counter: program.Program) -> None:
+    """Have the Spark program count, and claim that it has read exactly what is new."""
     stage, total = scene.stage, sum(scene.totals.orders.values())
-    said = program.run(stage, PROGRAM, scene.net.address("hub"))
-    found = re.search(r"messages read: (\d+)", said)
+    said = counter.ask(DONE)
+    found = re.search(rf"{DONE}(\d+)", said)
     read = int(found.group(1)) if found else -1
     scene.read, new = total, total - scene.read
     stage.claim(f"Spark reads just what is new in `aggregate`: {new} messages", read == new, f"{read} read")
@@ -211,7 +224,7 @@ def farewell(scene: Play) -> None:
         f"cd {stage.directory}",
         f"pyjs --server {scene.net.url('north')} pub orders.toys "
         '\'{"number":"mine","cents":4200,"placed":"2026-03-14T09:05:30Z"}\'',
-        f"python {PROGRAM} {scene.net.address('hub')}",
+        f"python {PROGRAM} {scene.net.address('hub')}  # Enter counts, Ctrl-D ends",
         f"kill {' '.join(str(pid) for pid in stage.processes().values())}",
     ):
         stage.console.print(f"  {line}", highlight=False, soft_wrap=True)

@@ -19,7 +19,7 @@ from lib.eventually import eventually
 from lib.jetstream import ALONE, JetStream
 from lib.leftovers import at_work_in
 from lib.process import ServerProcess
-from lib.spark_settings import JAVA_OPTIONS
+from lib.spark_settings import JAVA_OPTIONS, LIMITED
 
 TEXT = f"""\
 name: p
@@ -33,6 +33,7 @@ spark:
 """
 
 
+@pytest.mark.skipif(not LIMITED, reason="Spark 4.1 tells a Python source no limits per trigger")
 @pytest.mark.usefixtures("needs_java", "quick_python")
 @pytest.mark.parametrize("implementation", ["pyjs"])
 def test_ctrl_c_stops_after_the_batch_and_the_run_is_on_record(
