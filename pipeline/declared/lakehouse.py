@@ -56,8 +56,7 @@ class TableFormat:
         known = self.releases.get(spark.minor)
         if self is DELTA and (own := _delta_of_python()):
             # pip has seen to it that this version is for this Spark.
-            suffix = f"_{spark.minor}" if _number(own) >= (4, 1) else ""
-            known = f"io.delta:delta-spark{suffix}_{{scala}}:{own}"
+            known = f"io.delta:delta-spark_{spark.minor}_{{scala}}:{own}"
         return known.format(scala=spark.scala) if known else None
 
     @property
@@ -70,7 +69,6 @@ DELTA = TableFormat(
     "delta",
     "Delta",
     {
-        "4.0": "io.delta:delta-spark_{scala}:4.0.1",
         "4.1": "io.delta:delta-spark_4.1_{scala}:4.2.0",
         "4.2": "io.delta:delta-spark_4.2_{scala}:4.4.0",
     },
@@ -81,7 +79,6 @@ ICEBERG = TableFormat(
     "iceberg",
     "Iceberg",
     {
-        "4.0": "org.apache.iceberg:iceberg-spark-runtime-4.0_{scala}:1.10.1",
         "4.1": "org.apache.iceberg:iceberg-spark-runtime-4.1_{scala}:1.12.0",
     },
     "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",

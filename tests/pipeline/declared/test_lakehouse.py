@@ -43,7 +43,6 @@ def packages_of(document: LoadedDocument) -> list[str]:
 @pytest.mark.parametrize(
     ("version", "delta", "iceberg"),
     [
-        ("4.0.2", "io.delta:delta-spark_2.13:4.0.1", "iceberg-spark-runtime-4.0_2.13:1.10.1"),
         ("4.1.4", "io.delta:delta-spark_4.1_2.13:4.2.0", "iceberg-spark-runtime-4.1_2.13:1.12.0"),
         ("4.2.0", "io.delta:delta-spark_4.2_2.13:4.4.0", None),
         ("4.3.0", None, None),
@@ -55,15 +54,9 @@ def test_each_spark_has_its_artifacts(version: str, delta: str | None, iceberg: 
     assert ICEBERG.package(one) == (f"org.apache.iceberg:{iceberg}" if iceberg else None)
 
 
-@pytest.mark.parametrize(
-    ("own", "artifact"),
-    [("4.0.0", "io.delta:delta-spark_2.13:4.0.0"), ("4.5.1", "io.delta:delta-spark_4.2_2.13:4.5.1")],
-)
-def test_the_python_package_of_delta_decides_on_the_version(
-    own: str, artifact: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lakehouse, "_delta_of_python", lambda: own)
-    assert DELTA.package(SparkBuild("4.2.0")) == artifact
+def test_the_python_package_of_delta_decides_on_the_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lakehouse, "_delta_of_python", lambda: "4.5.1")
+    assert DELTA.package(SparkBuild("4.3.0")) == "io.delta:delta-spark_4.3_2.13:4.5.1"
 
 
 def test_version_and_scala_are_those_of_sparks_jars(build: Path) -> None:

@@ -38,7 +38,16 @@ trigger: 0s
 checkpoint: state
 connection: {servers: "SERVER"}
 sources: {messages: {stream: NAME, startingOffsets: earliest, maxOffsetsPerTrigger: 20}}
-spark: {master: "local[2]", conf: {spark.driver.memory: 1g, spark.sql.shuffle.partitions: 1}}
+spark:
+  master: "local[2]"
+  packages: ["io.openlineage:openlineage-spark_2.13:1.37.0"]
+  conf:
+    spark.driver.memory: 1g
+    spark.sql.shuffle.partitions: 1
+    spark.extraListeners: io.openlineage.spark.agent.OpenLineageSparkListener
+    spark.openlineage.namespace: shop
+    spark.openlineage.transport.type: file
+    spark.openlineage.transport.location: lineage.jsonl
 sinks:
 """
 
@@ -145,3 +154,7 @@ def test_each_row_is_in_the_tables_once(
     assert said.get("state") == "finished", said
     expected = list(range(1, 3 * ONCE + 1))
     assert said["rows"] == {each.name: expected for each in formats}
+    with (tmp_path / "lineage.jsonl").open(encoding="utf-8") as lines:
+        events = [json.loads(line) for line in lines]
+    assert {each["job"]["namespace"] for each in events} == {"shop"}
+    assert {"START", "COMPLETE"} <= {each["eventType"] for each in events}
