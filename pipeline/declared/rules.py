@@ -41,9 +41,10 @@ class Ruled:
 def with_origin(frame: DataFrame, column: str) -> DataFrame:
     """Return the table with a column ORIGIN: where each row is from, and its payload.
 
-    column: the payload; without such a column the row as JSON is
+    column: the payload; without such a column of bytes or text, the row as JSON is
     """
     from pyspark.sql import functions
+    from pyspark.sql.types import BinaryType, StringType
 
     parts: list[Column] = []
     for name, kind in (
@@ -55,7 +56,8 @@ def with_origin(frame: DataFrame, column: str) -> DataFrame:
         value = functions.col(f"`{name}`") if name in frame.columns else functions.lit(None)
         parts.append(value.try_cast(kind).alias(name))
     whole = functions.to_json(functions.struct(*(f"`{name}`" for name in frame.columns)))
-    data = functions.col(f"`{column}`") if column in frame.columns else whole
+    payload = column in frame.columns and isinstance(frame.schema[column].dataType, BinaryType | StringType)
+    data = functions.col(f"`{column}`") if payload else whole
     return frame.withColumn(ORIGIN, functions.struct(*parts, data.cast("binary").alias("data")))
 
 

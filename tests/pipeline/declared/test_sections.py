@@ -36,7 +36,7 @@ sources:
 sinks:
   lake: {from: orders, format: orc, path: out}
   topic: {from: clicks, format: kafka, options: {topic: t}}
-  ice: {from: orders, format: iceberg, table: lake.shop.orders}
+  hudi: {from: orders, format: hudi, table: shop.orders}
 """
 
 
@@ -45,7 +45,7 @@ def test_any_format_of_spark_is_a_source_or_a_sink() -> None:
     assert [name for name in document.sources if document.streams(name)] == ["orders", "clicks", "files"]
     assert isinstance(document.sources["own"], SparkSource)
     assert isinstance(document.sinks["lake"], FolderSink)
-    assert isinstance(document.sinks["ice"], SparkSink)
+    assert isinstance(document.sinks["hudi"], SparkSink)
     steps = plan.steps(document, Path())
     assert [step.what for step in steps] == [
         "stream ORDERS",
@@ -56,7 +56,7 @@ def test_any_format_of_spark_is_a_source_or_a_sink() -> None:
         "com.acme.Source a.b",
         "orc out",
         "kafka",
-        "iceberg lake.shop.orders",
+        "hudi shop.orders",
     ]
 
 
