@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriter
 
 
+TABLE_HINT = "make it, with a PRIMARY KEY, or give options: {createTableColumnTypes: 'NAME VARCHAR(200)'}"
+
+
 def append(frame: DataFrame, sink: JdbcSink, mode: str) -> None:
     """Write a table as one batch, in one of Spark's modes."""
     _writer(frame, sink, sink.table).mode(mode).save()
@@ -49,19 +52,21 @@ def write_by_key(frame: DataFrame, sink: JdbcSink, pipeline: str, name: str) -> 
 
 
 def _create(frame: DataFrame, sink: JdbcSink, connection: upsert.Connection) -> None:
-    """Have Spark make the table, and give it an index without which two rows could have one key."""
-    _writer(frame.limit(0), sink, sink.table).mode("append").save()
-    there = {column.lower(): column for column in upsert.columns(connection, sink.table)}
-    keys = [there[column.lower()] for column in sink.key if column.lower() in there]
-    moving = upsert.Upsert(sink.url, sink.table, "", (), keys)
+    """Have Spark make the table, and give it an index without which two rows could have one key.
+
+    Raises StepError if Spark cannot: it makes none in SQLite, and texts of any length have no index in some.
+    """
     try:
-        upsert.execute(connection, moving.index())
+        _writer(frame.limit(0), sink, sink.table).mode("append").save()
+        there = {column.lower(): column for column in upsert.columns(connection, sink.table)}
+        keys = [there[column.lower()] for column in sink.key if column.lower() in there]
+        upsert.execute(connection, upsert.Upsert(sink.url, sink.table, "", (), keys).index())
     except Exception as error:
-        upsert.execute(connection, f"DROP TABLE {sink.table}")
+        if upsert.exists(connection, sink.table):
+            upsert.execute(connection, f"DROP TABLE {sink.table}")
+        said = str(getattr(error, "java_exception", error)).splitlines()[0]
         raise StepError(
-            f"{moving.database} has no unique index of {', '.join(sink.key)} in a table that Spark makes: "
-            f"{str(getattr(error, 'java_exception', error)).splitlines()[0]}",
-            "make it, with a PRIMARY KEY, or give options: {createTableColumnTypes: 'NAME VARCHAR(200)'}",
+            f"there is no table {sink.table}, and Spark cannot make it: {said}", TABLE_HINT
         ) from error
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -93,9 +92,9 @@ def test_a_backfill_reads_its_span_and_goes_on_after_a_stop(stage: Stage) -> Non
         text = text.replace("  names: {bucket: names, lastPerSubject: true, as: table}\n", "")
         text = text.replace("${FROM:-live}", "${FROM}".replace("FROM", "DAY"))
         loaded = parse(text, stage.folder / "p.yaml", variables=Variables({"DAY": "d"}))
-        loaded = replace(backfill.bounded(loaded, span))
+        loaded = backfill.bounded(loaded, span)
         halt = Halt()
-        seen = Seen(halt, lambda _: until)
+        seen = Seen(halt, lambda batch: until if batch.batch == 0 else 0)
         folder = backfill.checkpoint(loaded.document, span, str(stage.folder / "checkpoint"))
         return play(stage.spark, loaded, folder, seen, halt), seen
 

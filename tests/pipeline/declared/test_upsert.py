@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -122,6 +123,11 @@ def test_a_batch_that_is_done_again_is_not_there_twice(
 
     text = TEXT.replace("URL", url)
     publish(("tea", 400), ("milk", 100), ("tea", 420))
+    if ":sqlite:" in url:
+        outcome, _ = stage.play(text)
+        assert "there is no table items, and Spark cannot make it: " in outcome.error
+        with sqlite3.connect(url.removeprefix("jdbc:sqlite:")) as base:
+            base.execute("CREATE TABLE items (item TEXT PRIMARY KEY, cents INTEGER, sequence INTEGER)")
     assert stage.play(text)[0] == Outcome("finished")
     assert rows() == [("milk", 100, 2), ("tea", 420, 3)]
     publish(("tea", 500), ("jam", 1))
