@@ -105,10 +105,9 @@ class JetStreamRequests:
         The time is an aware datetime, or ns since the epoch. Raises UnknownStream.
         """
         ns = when if isinstance(when, int) else int(when.timestamp()) * 10**9 + when.microsecond * 1000
+        ns = min(max(ns, 1), 2**63 - 1)  # nats-server takes what is after 2262 for a time long past
         try:
-            answer = self.call(
-                f"STREAM.MSG.GET.{name}", {"start_time": format_rfc3339(max(ns, 1)), "no_hdr": True}
-            )
+            answer = self.call(f"STREAM.MSG.GET.{name}", {"start_time": format_rfc3339(ns), "no_hdr": True})
         except ApiError as error:
             if error.err_code == STREAM_NOT_FOUND:
                 raise UnknownStream(name) from None

@@ -146,6 +146,24 @@ def test_what_comes_after_the_start_is_not_for_a_query_that_takes_what_is_there(
     assert [len(rows) for rows in query.drain()] == [3, 3, 1]
 
 
+def test_a_query_that_takes_what_is_there_ends_at_its_ending_timestamp(
+    server: ServerProcess, js: JetStream, unique: str, start: Start
+) -> None:
+    for _ in range(7):
+        js.publish(unique, b"x")
+    first, last = (str(js.get(unique, seq=number)["time"]) for number in (3, 6))
+    times = {"startingTimestamp": first, "endingTimestamp": last}
+    query = start(server, stream=unique, maxOffsetsPerTrigger="2", **times)
+    query.reader.prepareForTriggerAvailableNow()
+    assert [sequences(rows) for rows in query.drain()] == [[3, 4], [5]]
+    query.restart()
+    query.reader.prepareForTriggerAvailableNow()
+    assert query.drain() == []  # it is done, whatever comes
+    late = start(server, stream=unique, **{**times, "endingTimestamp": "2999-01-01T00:00:00Z"})
+    late.reader.prepareForTriggerAvailableNow()
+    assert [sequences(rows) for rows in late.drain()] == [[3, 4, 5, 6, 7]]
+
+
 def test_an_idle_query_looks_less_and_less_often(
     server: ServerProcess, js: JetStream, unique: str, start: Start
 ) -> None:
