@@ -23,7 +23,7 @@ ALONE_HINT = "use ${FROM} and ${TO} in its options, or as: table"
 
 
 @dataclass(frozen=True)
-class Span:
+class BackfillSpan:
     """A span of time, `end` exclusive; first and last are its ends as they were written."""
 
     start: datetime
@@ -32,7 +32,7 @@ class Span:
     last: str
 
     @classmethod
-    def of(cls, first: str, last: str) -> Span:
+    def of(cls, first: str, last: str) -> BackfillSpan:
         """Return the span between two dates or times. Raises ValueError."""
         span = cls(moment(first), moment(last), first, last)
         if span.start >= span.end:
@@ -63,7 +63,7 @@ def moment(text: str) -> datetime:
     return found
 
 
-def bounded(loaded: LoadedDocument, span: Span) -> LoadedDocument:
+def bounded(loaded: LoadedDocument, span: BackfillSpan) -> LoadedDocument:
     """Return the document that reads the messages of the span, and ends."""
     document = loaded.document
     bounds = {
@@ -94,7 +94,7 @@ def problems(loaded: LoadedDocument) -> Iterator[DocumentProblem]:
             yield loaded.problem(path, OWN_FOLDER, OWN_HINT.format(path=sink.path.rstrip("/")))
 
 
-def checkpoint(document: PipelineDocument, span: Span, folder: str) -> str:
+def checkpoint(document: PipelineDocument, span: BackfillSpan, folder: str) -> str:
     """Return the folder of the span's checkpoints; `folder` is that of the pipeline's own."""
     return f"{folder.rstrip('/')}/.backfills/{document.name}/{span.name}"
 

@@ -25,7 +25,7 @@ from . import documents
 from .lines import JsonLines, TextLines
 
 if TYPE_CHECKING:
-    from ...pipeline.declared.backfill import Span
+    from ...pipeline.declared.backfill import BackfillSpan
     from ...pipeline.declared.document import PipelineDocument
     from ...pipeline.declared.exposition import RunMetrics
     from ...pipeline.declared.progress import Batch, Totals
@@ -124,21 +124,21 @@ def run(
     ctx.exit(0 if done else ExitCode.INTERRUPTED)
 
 
-def _span(first: str, last: str) -> Span | None:
+def _span(first: str, last: str) -> BackfillSpan | None:
     """Return the span of a backfill, None without one. Raises UsageError."""
     if not first and not last:
         return None
     if not (first and last):
         raise UsageError("--from and --to go together", "a backfill has a beginning and an end")
-    from ...pipeline.declared.backfill import Span
+    from ...pipeline.declared.backfill import BackfillSpan
 
     try:
-        return Span.of(first, last)
+        return BackfillSpan.of(first, last)
     except ValueError as error:
         raise UsageError(f"--from, --to: {error}") from None
 
 
-def _spanned(loaded: LoadedDocument, span: Span | None) -> LoadedDocument:
+def _spanned(loaded: LoadedDocument, span: BackfillSpan | None) -> LoadedDocument:
     """Return the document for a backfill. Raises DocumentError for what one cannot do."""
     from ...documents.problem import DocumentError
     from ...pipeline.declared import backfill
@@ -175,7 +175,7 @@ def _placed(loaded: LoadedDocument, master: str, remote: str) -> LoadedDocument:
 
 
 def _recorded(
-    loaded: LoadedDocument, span: Span | None, metrics: str, *, as_json: bool, verbose: bool
+    loaded: LoadedDocument, span: BackfillSpan | None, metrics: str, *, as_json: bool, verbose: bool
 ) -> tuple[Outcome, Path]:
     """Run the document, show the run and record it, with metrics at that address."""
     from ...pipeline.declared import backfill, lag, record

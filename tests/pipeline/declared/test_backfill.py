@@ -12,7 +12,7 @@ from lib.jetstream import ALONE
 from lib.pipeline_stage import Seen, Stage
 from lib.process import ServerProcess
 from pyjs.pipeline.declared import backfill
-from pyjs.pipeline.declared.backfill import Span
+from pyjs.pipeline.declared.backfill import BackfillSpan
 from pyjs.pipeline.declared.reading import parse
 from pyjs.pipeline.declared.run import Halt, Outcome, play
 from pyjs.pipeline.declared.variables import Variables
@@ -33,7 +33,7 @@ sinks:
 
 
 def test_a_span_is_of_dates_or_times() -> None:
-    span = Span.of("2026-11-22", "2026-11-23T08:00:00+02:00")
+    span = BackfillSpan.of("2026-11-22", "2026-11-23T08:00:00+02:00")
     assert (span.start, span.end) == (
         datetime(2026, 11, 22, tzinfo=UTC),
         datetime(2026, 11, 23, 6, tzinfo=UTC),
@@ -46,11 +46,11 @@ def test_a_span_is_of_dates_or_times() -> None:
         ("2026-13-22", "2026-11-23", "is no date such as"),
     ):
         with pytest.raises(ValueError, match=said):
-            Span.of(first, last)
+            BackfillSpan.of(first, last)
 
 
 def test_a_document_is_bounded_by_it() -> None:
-    span = Span.of("2026-11-22", "2026-11-23")
+    span = BackfillSpan.of("2026-11-22", "2026-11-23")
     loaded = parse(TEXT, Path("p.yaml"), variables=Variables(implied=span.variables))
     assert list(backfill.problems(loaded)) == []
     document = backfill.bounded(loaded, span).document
@@ -85,7 +85,7 @@ def test_a_backfill_reads_its_span_and_goes_on_after_a_stop(stage: Stage) -> Non
         return str(stage.js.get(stage.name, seq=sequence)["time"])
 
     def run(until: int = 0) -> tuple[Outcome, Seen]:
-        span = Span.of(stored(3), stored(8))
+        span = BackfillSpan.of(stored(3), stored(8))
         text = TEXT.replace("{servers: s}", f"{{servers: '{stage.server.url}'}}").replace(
             "ORDERS", stage.name
         )
