@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pyjs.pipeline.declared import document, table_steps
 from pyjs.pipeline.declared.reading import parse
+from pyjs.pipeline.declared.section import PipelineSection
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "declared.md").read_text("utf-8")
 DOCUMENTS = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
@@ -37,5 +38,5 @@ def test_its_documents_are_valid(text: str) -> None:
         document.SparkSink,
     ],
 )
-def test_it_names_every_key(section: type[document.PipelineSection]) -> None:
+def test_it_names_every_key(section: type[PipelineSection]) -> None:
     assert [key for key in section.keys() if not re.search(rf"`{key}`|\b{key}:", PAGE)] == []  # noqa: SIM118

@@ -14,7 +14,7 @@ from lib.pipeline_stage import Stage
 from lib.postgres import Postgres
 from lib.process import ServerProcess
 from pyjs.documents.problem import DocumentError
-from pyjs.pipeline.declared import jdbc, upsert
+from pyjs.pipeline.declared import drivers, upsert
 from pyjs.pipeline.declared.reading import parse
 from pyjs.pipeline.declared.run import Outcome
 
@@ -117,7 +117,7 @@ def test_a_batch_that_is_done_again_is_not_there_twice(
             stage.js.publish(f"{stage.name}.new", json.dumps({"item": item, "cents": cents}).encode())
 
     def rows() -> list[Any]:
-        options = {"url": url, "dbtable": "items", "driver": jdbc.drivers.usual(url)}
+        options = {"url": url, "dbtable": "items", "driver": drivers.usual(url)}
         found = stage.spark.read.format("jdbc").options(**{k: v for k, v in options.items() if v}).load()
         return sorted(tuple(row) for row in found.collect())
 
