@@ -143,7 +143,7 @@ class RunMetrics:
             out.add("source_behind", "gauge", "Messages that no completed batch has.", lag.behind, labels)
 
     def _fresh(self) -> Sequence[SourceLag] | None:
-        """Return the lag, asked for anew if it is older than LAG_SECONDS; None if that failed."""
+        """Return the lag, asked for again if it is older than LAG_SECONDS; None if that failed."""
         with self._asking:
             if self._now() - self._asked >= LAG_SECONDS:
                 try:

@@ -15,7 +15,7 @@ from . import chart, timeline
 from .chart import ChartSeries, Point
 from .progress import Batch, Totals
 from .record import CRASHED, FAILED, FINISHED, INTERRUPTED, RUNNING, STOPPED, PipelineRun
-from .timeline import Span
+from .timeline import TimelineSpan
 
 LEAST = 0.05  # seconds that are a bar
 ROWS = 200  # of the newest batches, as a table
@@ -96,16 +96,16 @@ def _drawn(run: PipelineRun, batches: Sequence[Batch]) -> str:
 def _bars(run: PipelineRun, batches: Sequence[Batch]) -> str:
     ends = [_seconds_of(batch.time) for batch in batches]
     spans = [
-        Span(batch.sink, end - batch.seconds, end, _said(batch), number)
+        TimelineSpan(batch.sink, end - batch.seconds, end, _said(batch), number)
         for number, (batch, end) in enumerate(zip(batches, ends, strict=True))
     ]
     first = min(span.begin for span in spans)
     with contextlib.suppress(ValueError):
-        spans.insert(0, Span("start and plan", min(_seconds_of(_started(run)), first), first, ""))
+        spans.insert(0, TimelineSpan("start and plan", min(_seconds_of(_started(run)), first), first, ""))
     with contextlib.suppress(ValueError):
         ended = _seconds_of(str(run.outcome.get("time", "")))
         if ended - max(ends) >= LEAST:
-            spans.append(Span("end", max(ends), ended, ""))
+            spans.append(TimelineSpan("end", max(ends), ended, ""))
     drawn = timeline.draw("Time", spans)
     return f"<section><h2>Time <small>what the run's seconds went to</small></h2>{drawn}</section>"
 

@@ -15,7 +15,7 @@ THIN = 2.0  # the least width of a bar
 
 
 @dataclass(frozen=True)
-class Span:
+class TimelineSpan:
     """A part of a run.
 
     begin, end: seconds since the epoch
@@ -29,7 +29,7 @@ class Span:
     series: int | None = None
 
 
-def draw(title: str, spans: Sequence[Span]) -> str:
+def draw(title: str, spans: Sequence[TimelineSpan]) -> str:
     """Return the bars, one under the other, on one scale of time."""
     start, end = min(span.begin for span in spans), max(span.end for span in spans)
     scale = (MIDDLE - LEFT) / max(end - start, 1e-3)

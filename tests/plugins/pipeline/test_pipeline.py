@@ -145,13 +145,16 @@ def test_init_without_a_terminal_takes_defaults_and_replaces_nothing(alone: Cli,
     assert not (tmp_path / "b.yaml").exists()
 
 
-@pytest.mark.parametrize("kind", ["parquet", "json", "csv", "delta", "console", "jetstream"])
+@pytest.mark.parametrize("kind", ["parquet", "json", "csv", "delta", "iceberg", "console", "jetstream"])
 @pytest.mark.parametrize("trigger", ["availableNow", "10s", "batch"])
 def test_every_document_of_init_is_valid_also_with_its_comments_in(
     kind: str, trigger: str, alone: Cli, tmp_path: Path
 ) -> None:
+    (tmp_path / "jars").mkdir()
+    (tmp_path / "jars" / "spark-core_2.13-4.1.4.jar").touch()
+    spark = {"SPARK_HOME": str(tmp_path)}  # one that each format has a release for
     alone.ok("pipeline", "init", "p.yaml", "--format", kind, "--trigger", trigger)
-    alone.ok("pipeline", "check", "p.yaml", "--no-sql")
+    alone.ok("pipeline", "check", "p.yaml", "--no-sql", env=spark)
     lines = (tmp_path / "p.yaml").read_text().splitlines()
     commented = [
         line.replace("# ", "", 1) if line.startswith("  ") and "# " in line.lstrip()[:2] else line
@@ -160,7 +163,7 @@ def test_every_document_of_init_is_valid_also_with_its_comments_in(
     assert commented != lines
     (tmp_path / "transforms.py").write_text("def clean(texts): return texts\n")
     (tmp_path / "p.yaml").write_text("\n".join(commented))
-    alone.ok("pipeline", "check", "p.yaml", "--no-sql")
+    alone.ok("pipeline", "check", "p.yaml", "--no-sql", env=spark)
 
 
 def test_init_asks_on_a_terminal(alone: Cli, tmp_path: Path) -> None:
