@@ -68,7 +68,9 @@ def report(loaded: LoadedDocument, checkpoint: str) -> list[SourceLag]:
         if not isinstance(section, SourceSection) or not loaded.document.streams(source):
             continue  # it is read as a whole, or has no stream of JetStream behind it
         for each in options.of_source(loaded.document, source, loaded.overlay):
-            settings = QuerySettings.of(each, STREAM)
+            # Who asks for the lag waits for it: a server that is away is told at once, not after retries.
+            once = {key: value for key, value in each.items() if key.lower() != "fetchretries"}
+            settings = QuerySettings.of({**once, "fetchRetries": "0"}, STREAM)
             readers = {sink: positions[sink] for sink, sources in wanted.items() if source in sources}
             for line in _of_streams(source, settings, readers):
                 found.setdefault(line.sink, []).append(line)

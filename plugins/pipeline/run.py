@@ -21,7 +21,7 @@ import click
 from ...cli.command import Command
 from ...cli.errors import CliError, ExitCode, UsageError
 from ...version import __version__
-from . import documents
+from . import documents, metrics_endpoint
 from .lines import JsonLines, TextLines
 
 if TYPE_CHECKING:
@@ -113,8 +113,9 @@ def run(
         documents.playable(loaded)
     except DocumentError as error:
         raise documents.refused(error) from None
-    served = metrics or loaded.document.metrics or ""
-    outcome, log = _recorded(loaded, span, served, as_json=as_json, verbose=verbose)
+    asked = metrics or loaded.document.metrics
+    where = metrics_endpoint.address(asked) if asked else None
+    outcome, log = _recorded(loaded, span, where, as_json=as_json, verbose=verbose)
     if outcome.state == "failed":
         if as_json:
             ctx.exit(1)
@@ -175,12 +176,16 @@ def _placed(loaded: LoadedDocument, master: str, remote: str) -> LoadedDocument:
 
 
 def _recorded(
-    loaded: LoadedDocument, span: BackfillSpan | None, metrics: str, *, as_json: bool, verbose: bool
+    loaded: LoadedDocument,
+    span: BackfillSpan | None,
+    metrics: tuple[str, int] | None,
+    *,
+    as_json: bool,
+    verbose: bool,
 ) -> tuple[Outcome, Path]:
-    """Run the document, show the run and record it, with metrics at that address."""
+    """Run the document, show the run and record it, with metrics at that host and port."""
     from ...pipeline.declared import backfill, lag, record
     from ...pipeline.declared.exposition import RunMetrics
-    from . import metrics_endpoint
 
     document = loaded.document
     name, checkpoint = document.name, record.checkpoint(loaded)
@@ -199,16 +204,28 @@ def _recorded(
                 lambda: lag.report(loaded, checkpoint),
             )
             started = {**facts, "id": recorder.id, "log": str(recorder.log)}
-            if metrics:
-                host, port = metrics_endpoint.address(metrics)
-                port = stack.enter_context(metrics_endpoint.serving(figures.text, host, port))
-                started["metrics"] = f"http://{f'[{host}]' if ':' in host else host}:{port}/metrics"
+            if metrics is not None:
+                started["metrics"] = stack.enter_context(_served(figures, *metrics, recorder))
             display = _display(document, stack, as_json=as_json, verbose=verbose)
             display.started(started)
             noted = _Noted(recorder, display, figures)
             return _played(loaded, checkpoint, recorder, display, noted, verbose=verbose), recorder.log
     except record.BusyError as error:
         raise CliError(str(error), f"'pyjs pipeline status {name}' shows it") from None
+
+
+@contextlib.contextmanager
+def _served(figures: RunMetrics, host: str, port: int, recorder: Recorder) -> Iterator[str]:
+    """Serve the metrics while the block lasts, and provide their URL; if that fails, the run has failed."""
+    from ...pipeline.declared.run import Outcome
+
+    with contextlib.ExitStack() as stack:
+        try:
+            bound = stack.enter_context(metrics_endpoint.serving(figures.text, host, port))
+        except CliError as error:
+            recorder.end(Outcome("failed", error.message).to_json(time.time()))
+            raise
+        yield f"http://{f'[{host}]' if ':' in host else host}:{bound}/metrics"
 
 
 def _facts(loaded: LoadedDocument, checkpoint: str) -> dict[str, Any]:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import re
 import socket
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
+from lib.cli import Cli
 from pyjs.cli.errors import CliError, UsageError
 from pyjs.pipeline.declared.exposition import LAG_SECONDS, RunMetrics
 from pyjs.pipeline.declared.lag import SourceLag
 from pyjs.pipeline.declared.progress import Batch
 from pyjs.plugins.pipeline.metrics_endpoint import address, serving
 
+DOCUMENT = """\
+name: p
+connection: {servers: "nats://127.0.0.1:9"}
+sources: {orders: {stream: ORDERS}}
+sinks: {files: {from: orders, format: json, path: out}}
+"""
 BATCH = Batch("lake", 0, "2026-11-22T08:00:00.000Z", 10, 9, 4, 0.5)
 LAG = SourceLag("lake", "orders", "ORDERS", "hub", next=11, last=20, behind=10, oldest="2026-11-22T08:00:00Z")
 SAMPLE = re.compile(r'[a-z_]+\{([a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)*\} -?[0-9.e+]+')
@@ -98,6 +107,16 @@ def test_an_address_has_a_port_and_perhaps_a_host(text: str, found: tuple[str, i
 def test_other_addresses_are_refused(text: str) -> None:
     with pytest.raises(UsageError):
         address(text)
+
+
+def test_a_port_that_is_taken_is_a_failed_run_before_spark_starts(tmp_path: Path) -> None:
+    (tmp_path / "p.yaml").write_text(DOCUMENT)
+    cli = Cli(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = cli.run("pipeline", "run", "p.yaml", "--metrics", str(taken.getsockname()[1]))
+    assert (done.code, "cannot serve metrics on port" in done.err) == (1, True)
+    assert json.loads(cli.ok("pipeline", "ls", "p", "--json"))[0]["state"] == "failed"
+    assert cli.run("pipeline", "run", "p.yaml", "--metrics", "x").code != 0
 
 
 def test_the_endpoint_serves_as_long_as_the_run_lasts() -> None:

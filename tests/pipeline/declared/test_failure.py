@@ -73,6 +73,16 @@ def test_a_root_is_short() -> None:
         ("Caused by: java.lang.ClassNotFoundException: com.mysql.cj.jdbc.Driver", "jars: [FILE]"),
         ("[PATH_ALREADY_EXISTS] Path file:/out already exists", "mode: overwrite"),
         (
+            "An error occurred while calling o67.count.\n"
+            ": java.lang.NoSuchMethodError: 'void org.apache.spark.sql.execution.LogicalRDD.<init>(…)'\n"
+            "\tat org.apache.spark.sql.delta.util.StateCache$CachedDS.$anonfun$cachedDs$4(StateCache.scala:85)",
+            "is for another Spark",
+        ),
+        (
+            ": java.lang.IncompatibleClassChangeError: class org.apache.iceberg.spark.source.SparkView can not",
+            "is for another Spark",
+        ),
+        (
             "[STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY] The checkpoint location c/offsets should be",
             "remove this checkpoint",
         ),
