@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
+UNLIMITED = (
+    "this Spark tells a source no limits: the first batch of a query has all there is, and a query with "
+    "trigger availableNow ends after one batch, with more waiting perhaps; Spark 4.2 has limits"
+)
 LOG = logging.getLogger("pyjs.pipeline")
 
 
@@ -104,6 +108,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         so there the first batch after a restart has no limit.
         """
         self.backoff.pause()
+        if (
+            start is None
+            and self.position is None
+            and (self.settings.max_offsets or self.settings.min_offsets)
+        ):
+            self._warn(UNLIMITED)
         given = offsets.read(start) if start is not None else self.position
         found = self._statuses(missing_ok=given is not None)
         if start is not None and given is not None:

@@ -75,11 +75,11 @@ def test_a_root_is_short() -> None:
         (
             "An error occurred while calling o67.count.\n"
             ": java.lang.NoSuchMethodError: 'void org.apache.spark.sql.execution.LogicalRDD.<init>(…)'\n"
-            "\tat org.apache.spark.sql.delta.util.StateCache$CachedDS.$anonfun$cachedDs$4(StateCache.scala:85)",
+            "\tat org.apache.spark.sql.delta.util.StateCache$CachedDS.getDF(StateCache.scala:110)",
             "is for another Spark",
         ),
         (
-            ": java.lang.IncompatibleClassChangeError: class org.apache.iceberg.spark.source.SparkView can not",
+            ": java.lang.IncompatibleClassChangeError: class org.apache.iceberg.spark.source.SparkView",
             "is for another Spark",
         ),
         (

@@ -111,6 +111,19 @@ def test_spark_4_1_shows_neither_start_nor_limit(
     assert query.reader.latestOffset() == query.start
 
 
+def test_spark_4_1_is_warned_of_a_first_batch_without_a_limit(
+    server: ServerProcess, js: JetStream, unique: str, start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    js.fill(unique, 10)
+    with caplog.at_level(logging.WARNING):
+        start(server, stream=unique, startingOffsets="earliest").reader.latestOffset()
+        assert caplog.text == ""
+        query = start(server, stream=unique, startingOffsets="earliest", maxOffsetsPerTrigger="4")
+        for _ in range(2):
+            query.reader.latestOffset()
+    assert caplog.text.count("this Spark tells a source no limits") == 1
+
+
 def test_a_small_batch_waits_until_there_is_more_or_time_is_over(
     server: ServerProcess, js: JetStream, unique: str, start: Start
 ) -> None:
