@@ -47,7 +47,7 @@ spark:
     spark.extraListeners: io.openlineage.spark.agent.OpenLineageSparkListener
     spark.openlineage.namespace: shop
     spark.openlineage.transport.type: file
-    spark.openlineage.transport.location: lineage.jsonl
+    spark.openlineage.transport.location: FOLDER/lineage.jsonl
 sinks:
 """
 
@@ -126,7 +126,7 @@ def test_each_row_is_in_the_tables_once(
 ) -> None:
     variables, formats = build
     server = serve(ALONE)
-    text = TEXT.replace("SERVER", server.url).replace("NAME", unique)
+    text = TEXT.replace("SERVER", server.url).replace("NAME", unique).replace("FOLDER", str(tmp_path))
     (tmp_path / "p.yaml").write_text(text + "".join(f"  {f.name}: {SINKS[f.name]}\n" for f in formats))
     with JetStream.of(server) as js:
         js.create(unique, subjects=[f"{unique}.*"])
