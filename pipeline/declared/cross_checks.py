@@ -130,7 +130,8 @@ def _sinks(document: PipelineDocument, folder: File) -> Found:
                     DocumentProblem("", "goes with streams; a batch has mode: append or overwrite"),
                 )
             continue
-        if isinstance(sink, FolderSink | IcebergSink | JdbcSink | SparkSink) and sink.mode not in {None, "append"}:
+        tables = FolderSink | IcebergSink | JdbcSink | SparkSink
+        if isinstance(sink, tables) and sink.mode not in {None, "append"}:
             yield (
                 (*path, "mode"),
                 DocumentProblem("", "a stream only appends", hint="trigger: batch can overwrite"),

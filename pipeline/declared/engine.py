@@ -118,9 +118,7 @@ class LackingError(sessions.SparkError):
 
 
 @contextlib.contextmanager
-def _local(
-    document: PipelineDocument, wanted: Mapping[str, str], log: Path | None
-) -> Iterator[SparkSession]:
+def _local(document: PipelineDocument, wanted: Mapping[str, str], log: Path | None) -> Iterator[SparkSession]:
     """Provide a session of this process. Raises SparkError, which names a package that no registry has."""
     began = False
     said_before = log.stat().st_size if log is not None and log.exists() else 0

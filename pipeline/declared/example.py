@@ -107,8 +107,8 @@ transforms:
 
 def _sink(answers: ExampleAnswers) -> str:
     head = f"""\
-# Where rows go: parquet, json, csv, delta, iceberg, jdbc, console, jetstream, or any other format of Spark. Each
-# sink has a checkpoint of its own. The table deadLetters has what was dropped.
+# Where rows go: parquet, json, csv, delta, iceberg, jdbc, console, jetstream, or any other format of Spark.
+# Each sink has a checkpoint of its own. The table deadLetters has what was dropped.
 sinks:
   # rejected: {{from: deadLetters, format: json, path: rejected}}
   main:

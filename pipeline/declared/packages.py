@@ -1,8 +1,8 @@
 """The packages that a session fetches from Maven, each in the version for the Spark that is installed.
 
 Kafka, Avro and Protobuf come with each release of Spark, but not with PySpark; for Delta and Iceberg see
-`lakehouse`. What a document uses of them is loaded by their Maven coordinates, unless the document, or Spark's
-folder of jars, has it already.
+`lakehouse`. What a document uses of them is loaded by their Maven coordinates, unless the document, or
+Spark's folder of jars, has it already.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from lib.jetstream import ALONE
 from lib.pipeline_stage import Stage
 from lib.process import ServerProcess
 from lib.spark_settings import LIMITED
+from pyjs.pipeline.declared.progress import Batch
 from pyjs.pipeline.declared.run import Outcome
 
 if TYPE_CHECKING:
