@@ -1,7 +1,8 @@
 """Spark's figures while a batch runs: how many rows were read, and how many tasks are done.
 
 Spark offers neither to Python, so its status store in the JVM is asked. A remote session has no JVM here, and
-Spark promises none of this: whenever something fails, the figure is not known.
+Spark promises none of this: whenever something fails, the figure is not known. Streaming queries need none of
+it: their reports, and `observe`, are public. `make sparks` runs the tests of both with older Sparks.
 """
 
 from __future__ import annotations

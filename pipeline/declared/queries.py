@@ -123,6 +123,10 @@ class RunningQuery:
         return not set(own).isdisjoint(tracker.getActiveJobsIds())
 
     def _finish(self) -> None:
+        """Tell the query's Java object that it has ended: Spark's own call breaks the batch off.
+
+        Spark promises none of this; the caller stops the query where it fails.
+        """
         from pyspark import SparkContext
 
         # A query begins another batch only while its state is ACTIVE; one that has begun does not look.

@@ -114,6 +114,7 @@ schema cli stream report
 schema info io.nats.jetstream.api.v1.stream_create_request
 schema validate io.nats.jetstream.api.v1.stream_names_request request.json
 schema request $JS.API.STREAM.NAMES
+pipeline lag pipeline.yaml
 pipeline ls
 pipeline status
 pipeline check pipeline.yaml
