@@ -74,6 +74,8 @@ def updating(
     old = stream.config
     if account.host.legacy_api and TEMPLATE_OWNER in old.metadata:
         raise invalid("stream configuration update not allowed on template owned stream")
+    if account.host.legacy_api and TEMPLATE_OWNER in config.metadata:
+        raise invalid("stream configuration update can not be owned by a template")
     new = yield from checking_update(old, stamped(config), context)
     _check_consumers(stream, new)
     yield from overlapping(account, new)

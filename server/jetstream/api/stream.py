@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ....protocol.api.messages import PageRequest, PurgeRequest, StreamInfoRequest, StreamRequest, response
+from ....protocol.api.stream_template import TEMPLATE_OWNER
 from ....protocol.errors import ApiError, api_error
 from ....protocol.subject import ANY_REST
 from ...slices import Steps, paced
@@ -40,6 +41,8 @@ def reading_create(request: Request) -> Steps[StreamRequest]:
         raise invalid("stream configuration for create can not be sealed")
     if asked.mirror_direct and asked.mirror is None:
         raise invalid("stream has no mirror but does have mirror direct")
+    if TEMPLATE_OWNER in asked.metadata and request.account.host.legacy_api:
+        raise invalid("stream not owned by template")  # which makes its streams itself
     return asked
 
 

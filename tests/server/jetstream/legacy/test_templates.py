@@ -138,6 +138,18 @@ def test_its_streams_can_not_be_updated(js: JetStream, unique: str) -> None:
         js.update(f"{unique}_a", max_msgs=1)
 
 
+def test_nobody_passes_a_stream_off_as_a_templates(js: JetStream, unique: str) -> None:
+    create(js, unique, [f"{unique}.*"])
+    own = {"_nats.template_owner": unique}
+    with pytest.raises(ApiFailureError, match="stream not owned by template"):
+        js.create(f"{unique}_x", subjects=[f"{unique}.sub.x"], metadata=own)
+    js.create(f"{unique}_x", subjects=[f"{unique}.sub.x"])
+    with pytest.raises(ApiFailureError, match="can not be owned by a template"):
+        js.update(f"{unique}_x", metadata=own)
+    assert js.call(f"STREAM.TEMPLATE.DELETE.{unique}")["success"]
+    assert js.info(f"{unique}_x")["config"]["name"] == f"{unique}_x"
+
+
 # --- strangers
 
 
