@@ -78,17 +78,17 @@ $(VENV)/.python:
 	@$(PYTHON) -m venv $(VENV) || { echo "could not make an environment; on Debian: apt-get install python3-venv"; exit 1; }
 	@touch $@
 
-$(VENV)/.user: $(VENV)/.python pyproject.toml setup.py native/_native.pyx
+$(VENV)/.user: $(VENV)/.python pyproject.toml setup.py native/_native.pyx native/_blocks.pyx
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@$(FORM)
 	@touch $@
 
-$(VENV)/.spark: $(VENV)/.python pyproject.toml setup.py native/_native.pyx
+$(VENV)/.spark: $(VENV)/.python pyproject.toml setup.py native/_native.pyx native/_blocks.pyx
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[spark]'
 	@$(FORM)
 	@touch $@ $(VENV)/.user
 
-$(VENV)/.dev: $(VENV)/.python pyproject.toml setup.py native/_native.pyx
+$(VENV)/.dev: $(VENV)/.python pyproject.toml setup.py native/_native.pyx native/_blocks.pyx
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@$(FORM)
 	@touch $@ $(VENV)/.user $(VENV)/.spark

@@ -83,8 +83,8 @@ def compiled() -> list[Extension]:
     except ImportError:
         tell("there is no Cython")
         return []
-    twins = Extension("pyjs.native._native", ["native/_native.pyx"])
-    made: list[Extension] = cythonize([twins], build_dir="build", quiet=True)
+    twins = [Extension(f"pyjs.native.{name}", [f"native/{name}.pyx"]) for name in ("_native", "_blocks")]
+    made: list[Extension] = cythonize(twins, build_dir="build", quiet=True)
     return made
 
 

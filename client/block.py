@@ -1,130 +1,88 @@
-"""Many messages at once, as Arrow columns: what a bulk reader gets instead of an object per message.
+"""Deliveries of one consumer as Arrow columns: what a bulk reader gets instead of an object per message.
 
-Frames follow each other, so the end of a frame is known only after its line was read. `scan` guesses instead:
-every line that begins like a message may be one. The first frame is certain, and a guess is right as long as
-each frame ends where the next one begins. What follows after that is left to `parse`.
+A block has room for so many rows and bytes. Deliveries are copied into it as they arrive, each byte once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from .chunks import pieces
-from .frames import Frames
+from ..native import take_deliveries
+from ..native.blocks import FULL
 
-MOST_DIGITS = 10  # of a size
-_CR, _LF, _SPACE, _ZERO = b"\r\n 0"
-_MSG, _HMSG = (int.from_bytes(verb, "little") for verb in (b"MSG ", b"HMSG"))
+SUBJECTS, HEADERS, PAYLOADS = "subjects", "headers", "payloads"
+TEXTS = (SUBJECTS, HEADERS, PAYLOADS)
 
 
-@dataclass(frozen=True, slots=True)
-class ArrowMessages:
-    """Messages as binary columns of equal length, in the order in which they arrived.
+class DeliveryBlock:
+    """Room for `rows` deliveries whose subjects, headers and payloads each have at most `size` bytes.
 
-    heads: `subject sid[ reply]` of each message
-    headers: the header block of each message, empty if it has none; None when no message has any
-    payloads: the payload of each message
+    number: that the consumer gave its last delivery before; those of the block follow it without a gap
+    wanted: which of TEXTS are kept; the others cost nothing
+    pending: how many messages the consumer has left after the last delivery; -1 without one
+    full: whether the next delivery had no room
+    needed: the bytes of the frame that had none, or that is not whole
     """
 
-    heads: pa.Array
-    headers: pa.Array | None
-    payloads: pa.Array
+    def __init__(self, rows: int, size: int, *, number: int = 0, wanted: Collection[str] = TEXTS) -> None:
+        self.number, self.pending = number, -1
+        self.full, self.needed = False, 0
+        self._counts = (0, 0, 0, 0)
+        self._figures = [pa.allocate_buffer(8 * rows) for _ in range(3)]
+        self._sequences = memoryview(self._figures[0]).cast("q")
+        self._texts = {name: (pa.allocate_buffer(4 * rows + 4), pa.allocate_buffer(size)) for name in wanted}
+        for offsets, _ in self._texts.values():
+            memoryview(offsets).cast("B")[:4] = bytes(4)
+        texts = (self._texts.get(name, (None, None)) for name in TEXTS)
+        self._columns: tuple[Any, ...] = (*self._figures, *(part for pair in texts for part in pair))
 
     def __len__(self) -> int:
-        return len(self.payloads)
+        return self._counts[0]
+
+    def take(self, data: bytearray, start: int, end: int, sid: bytes) -> int:
+        """Append the deliveries on the subscription `sid` in data[start:end]; return where they end."""
+        before = self._counts[0]
+        stop, why, self.needed, pending, self._counts = take_deliveries(
+            data, start, end, sid, self.number, self._counts, self._columns
+        )
+        self.full = why == FULL
+        if self._counts[0] > before:
+            self.number += self._counts[0] - before
+            self.pending = pending
+        return stop
 
     @property
-    def size(self) -> int:
-        """The bytes in all columns."""
-        headers = 0 if self.headers is None else self.headers.nbytes
-        return int(self.heads.nbytes + headers + self.payloads.nbytes)
+    def last_sequence(self) -> int:
+        """The sequence of the last message; there must be one."""
+        return self._sequences[len(self) - 1]
 
-    @classmethod
-    def of(cls, frames: Frames) -> ArrowMessages:
-        """Return the messages of `frames` as columns."""
-        headers = [frames.headers.get(row, b"") for row in range(len(frames))] if frames.headers else None
-        return cls(_binary(frames.heads), headers and _binary(headers), _binary(frames.payloads))
+    @property
+    def sequences(self) -> np.ndarray:
+        """The sequence of each message in its stream, int64."""
+        return self._numbers(0)
 
-    @classmethod
-    def join(cls, blocks: Sequence[ArrowMessages]) -> ArrowMessages:
-        """Return all rows of the blocks, of which there must be at least one."""
-        if len(blocks) == 1:
-            return blocks[0]
-        headers = None
-        if any(block.headers is not None for block in blocks):
-            headers = pa.concat_arrays([block.every_header() for block in blocks])
-        heads = pa.concat_arrays([block.heads for block in blocks])
-        return cls(heads, headers, pa.concat_arrays([block.payloads for block in blocks]))
+    @property
+    def times(self) -> np.ndarray:
+        """When each message was stored, in ns since the epoch, int64."""
+        return self._numbers(1)
 
-    def every_header(self) -> pa.Array:
-        """Return the header blocks as a column, even when no message has headers."""
-        return _binary([b""] * len(self)) if self.headers is None else self.headers
+    @property
+    def sizes(self) -> np.ndarray:
+        """The bytes of header and payload of each message, int64."""
+        return self._numbers(2)
 
-    def only(self, rows: pa.Array) -> ArrowMessages:
-        """Return the rows for which `rows` is true."""
-        headers = None if self.headers is None else self.headers.filter(rows)
-        return ArrowMessages(self.heads.filter(rows), headers, self.payloads.filter(rows))
+    def _numbers(self, place: int) -> np.ndarray:
+        return np.frombuffer(self._figures[place], np.int64)[: len(self)]
 
-
-def scan(data: bytes) -> tuple[ArrowMessages | None, int]:
-    """Return the messages at the start of `data` that are certainly whole frames, and where they end.
-
-    The messages are None, and the end is 0, if there are none.
-    """
-    if len(data) < len(b"MSG "):
-        return None, 0
-    text = np.frombuffer(data, np.uint8)
-    starts, lines, headed = _candidates(data, text)
-    sizes, before = _numbers(text, lines)
-    header_sizes = np.zeros(len(starts), np.int64)
-    if headed.any():
-        header_sizes[headed], before[headed] = _numbers(text, before[headed])
-    heads = starts + 4 + headed
-    ends = lines + 2 + sizes
-    good = (before > heads) & (header_sizes <= sizes) & (ends + 2 <= len(data))
-    good &= starts == np.append(0, ends[:-1] + 2)[: len(ends)]
-    count = len(good) if good.all() else int(np.argmin(good))
-    if not count:
-        return None, 0
-    bounds = np.column_stack([heads, before, lines + 2, lines + 2 + header_sizes, ends])[:count]
-    headers = pieces(data, bounds, [2]) if headed[:count].any() else None
-    return ArrowMessages(pieces(data, bounds, [0]), headers, pieces(data, bounds, [3])), int(
-        ends[count - 1]
-    ) + 2
-
-
-def _candidates(data: bytes, text: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return where lines that begin like a message start and end, and which of them begin like an HMSG."""
-    ends = np.flatnonzero(text[:-1] == _CR)
-    ends = ends[text[ends + 1] == _LF]
-    starts = np.concatenate([[0], ends[:-1] + 2])[: len(ends)]
-    words = np.ndarray((len(data) - 3,), "<u4", data, strides=(1,))  # the four bytes from each place on
-    verbs = words[np.minimum(starts, len(words) - 1)]
-    headed = verbs == _HMSG
-    likely = headed | (verbs == _MSG)
-    return starts[likely], ends[likely], headed[likely]
-
-
-def _numbers(text: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the numbers whose digits end before `ends`, and the positions of the spaces before them.
-
-    The position is 0 if there is no number.
-    """
-    values, positions, power = np.zeros(len(ends), np.int64), ends - 1, 1
-    for _ in range(MOST_DIGITS):
-        digits = text[positions] - np.uint8(_ZERO)  # anything but a digit wraps around to more than 9
-        found = digits < 10
-        if not found.any():
-            break
-        values += np.where(found, digits, 0).astype(np.int64) * power
-        positions = positions - found
-        power *= 10
-    return values, np.where((positions < ends - 1) & (text[positions] == _SPACE), positions, 0)
-
-
-def _binary(values: Sequence[bytes]) -> pa.Array:
-    return pa.array(values, pa.binary())
+    def texts(self, name: str) -> pa.Array | None:
+        """Return one of TEXTS as a binary column; None if it is not kept, or if no message has headers."""
+        used = self._counts[1 + TEXTS.index(name)]
+        if name not in self._texts or (name == HEADERS and not used):
+            return None
+        offsets, values = self._texts[name]
+        parts = [None, offsets.slice(0, 4 * len(self) + 4), values.slice(0, used)]
+        return pa.Array.from_buffers(pa.binary(), len(self), parts)

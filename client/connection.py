@@ -27,14 +27,14 @@ from .errors import (
 )
 from .frames import Frames, Message, parse, skim
 from .handshake import HandshakeResult, open_first
+from .receive_buffer import ReceiveBuffer
 
 if TYPE_CHECKING:
-    from .block import ArrowMessages
+    from .block import DeliveryBlock
 
 READ = 1 << 20  # bytes asked for with one read, while much arrives
 SMALL_READ = 64 << 10  # bytes asked for otherwise: Python makes room for all of them before each read
 SAME = 0.05  # seconds that two timeouts of the socket may differ by; setting one is a system call
-SCANNED = 16 << 10  # bytes; in less of them there is nothing to gain
 NO_RESPONDERS = 503
 ERR = b"-ERR"
 
@@ -56,6 +56,7 @@ class BlockingConnection:
         self.server_info: dict[str, Any] = opened.info
         self._chunks = [opened.rest] if opened.rest else []
         self._buffered = len(opened.rest)
+        self._deliveries = ReceiveBuffer()  # what `take_deliveries` has left
         self._needed = 0  # bytes until the first frame in the buffer is whole, as far as known
         self._frames = Frames()  # parsed, but not taken yet
         self._next = 0  # the first row of those not taken
@@ -205,7 +206,7 @@ class BlockingConnection:
         self._check()
         try:
             self._wait(0)
-            data = self._socket.recv(self._read_size)
+            data = self._deliveries.clear() or self._socket.recv(self._read_size)
         except OSError as error:
             if _has_nothing(error):
                 return
@@ -214,22 +215,49 @@ class BlockingConnection:
         if self._buffered >= self._needed:
             self._parse()
 
-    def take_block(self, timeout: float | None = None) -> ArrowMessages:
-        """Return what `take` returns, as Arrow columns. Raises what `take` raises."""
-        from .block import ArrowMessages
+    def take_deliveries(self, block: DeliveryBlock, sid: bytes, timeout: float | None = None) -> Frames:
+        """Append deliveries on the subscription `sid` to a block; return what else has arrived.
 
+        Returns when there is something of either, or no room. Raises TimedOut, ConnectionLost, NotPermitted.
+        """
         deadline = self._deadline(timeout)
-        found = [] if self._next >= len(self._frames) else [ArrowMessages.of(self.take())]
-        while not found:
-            self._frames, self._next = Frames(), 0
-            self._receive(deadline)
-            if self._buffered >= max(self._needed, SCANNED):
-                found += self._scan()
-            if self._buffered >= self._needed:
-                self._parse()
-            if len(self._frames):
-                found.append(ArrowMessages.of(self.take()))
-        return ArrowMessages.join(found)
+        buffer, others, before = self._deliveries, Frames(), len(block)
+        # What other methods have received comes first.
+        buffer.append(self._frames.since(self._next).encode() + self._whole())
+        self._frames, self._next, self._needed = Frames(), 0, 0
+        self._hold(b"", 0)
+        while True:
+            if buffer:
+                buffer.start = block.take(buffer.data, buffer.start, buffer.end, sid)
+                control: list[bytes] = []
+                if not block.full and (frame := buffer.take_frame()):
+                    parse(frame, others, control)
+                    for line in control:
+                        self._take_line(line)
+                    continue
+            if block.full or len(block) > before or len(others):
+                return others
+            self._receive_into(buffer, block.needed, deadline)
+
+    def _receive_into(self, buffer: ReceiveBuffer, needed: int, deadline: float) -> None:
+        """Read once from the socket, so that in the end there is room for `needed` bytes.
+
+        Raises TimedOut, ConnectionLost.
+        """
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimedOut("nothing came in time")
+        with buffer.room(needed) as room:
+            try:
+                self._wait(left)
+                count = self._socket.recv_into(room)
+            except TimeoutError:
+                raise TimedOut("nothing came in time") from None
+            except OSError as error:
+                raise self._end(error.strerror or str(error)) from None
+        if not count:
+            raise self._end("the server closed the connection")
+        buffer.end += count
 
     def request(
         self, subject: str, payload: bytes = b"", headers: bytes = b"", timeout: float | None = None
@@ -282,6 +310,9 @@ class BlockingConnection:
 
     def _receive(self, deadline: float) -> None:
         """Read once from the socket, before `deadline`. Raises TimedOut, ConnectionLost."""
+        if self._deliveries:
+            self._buffer(self._deliveries.clear())
+            return
         left = deadline - time.monotonic()
         if left <= 0:
             raise TimedOut("nothing came in time")
@@ -306,16 +337,6 @@ class BlockingConnection:
         self._read_size = READ if len(data) >= SMALL_READ else SMALL_READ
         self._chunks.append(data)
         self._buffered += len(data)
-
-    def _scan(self) -> list[ArrowMessages]:
-        """Return the part of the buffer that `scan` understands, as columns."""
-        from .block import scan
-
-        data = self._whole()
-        block, done = scan(data)
-        self._hold(data, done)
-        self._needed = 0
-        return [] if block is None else [block]
 
     def _parse(self) -> None:
         data = self._whole()

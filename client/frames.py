@@ -60,6 +60,18 @@ class Frames:
         sid, _, reply = rest.partition(" ")
         return Message(subject, reply, self.headers.get(row, b""), self.payloads[row], sid)
 
+    def encode(self) -> bytes:
+        """Return the messages as a server sends them."""
+        frames = []
+        for row, (head, payload) in enumerate(zip(self.heads, self.payloads, strict=True)):
+            block = self.headers.get(row)
+            size = len(payload) + len(block or b"")
+            if block is None:
+                frames.append(b"MSG %b %d\r\n%b\r\n" % (head, size, payload))
+            else:
+                frames.append(b"HMSG %b %d %d\r\n%b%b\r\n" % (head, len(block), size, block, payload))
+        return b"".join(frames)
+
     def extend(self, more: Frames) -> None:
         """Append the rows of `other`."""
         count = len(self)
@@ -178,3 +190,25 @@ def parse(data: bytes, frames: Frames, control: list[bytes]) -> tuple[int, int]:
     if end - pos > LONGEST_LINE:
         raise ClientError("the server sent a line without end: is this a NATS server?")
     return pos, 0
+
+
+def first_frame(data: bytearray, start: int, end: int) -> int:
+    """Return where the message, or the other line, that begins at `start` ends; 0 if it is not whole.
+
+    Raises ClientError for input that no server sends.
+    """
+    line_end = data.find(b"\r\n", start, min(end, start + LONGEST_LINE))
+    if line_end < 0:
+        if end - start > LONGEST_LINE:
+            raise ClientError("the server sent a line without end: is this a NATS server?")
+        return 0
+    stop = line_end + 2
+    if data[start] in (_M, _H):
+        try:
+            size = int(data[data.rfind(b" ", start, line_end) : line_end])
+        except ValueError:
+            size = -1
+        if size < 0:
+            raise ClientError("the server sent what no NATS server sends")
+        stop += size + 2
+    return stop if stop <= end else 0

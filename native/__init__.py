@@ -22,6 +22,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from .acks import scan_acks
+from .blocks import take_deliveries
 from .checksums import crc32c
 from .copies import take_copies
 from .deliveries import deliver_publishes
@@ -64,6 +65,7 @@ __all__ = [
     "scan_acks",
     "scan_publishes",
     "take_copies",
+    "take_deliveries",
     "take_frames",
     "take_publishes",
 ]
@@ -100,6 +102,8 @@ if not TYPE_CHECKING and os.environ.get("PYJS_PURE", "") in {"", "0"}:
             take_frames,
             take_publishes,
         )
+
+        from ._blocks import take_deliveries  # isort: skip
     except ModuleNotFoundError:  # no compiler when it was installed
         pass
     except ImportError as error:  # compiled from older sources

@@ -13,6 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...client.block import HEADERS as HEADER_BLOCKS
+from ...client.block import PAYLOADS, SUBJECTS
 from ...protocol.headers import decode
 from . import bucket
 
@@ -30,6 +32,11 @@ COLUMNS: dict[str, pa.DataType] = {
     "operation": pa.string(),
 }
 OF_BUCKETS = ("key", "operation")
+_MADE_OF = {
+    SUBJECTS: {"subject", "key"},
+    HEADER_BLOCKS: {HEADERS, "operation"},
+    PAYLOADS: {"data"},
+}
 
 
 def schema(columns: Sequence[str]) -> pa.Schema:
@@ -43,44 +50,51 @@ def names(*, headers: bool, of_bucket: bool = False) -> tuple[str, ...]:
     return tuple(name for name in COLUMNS if name not in left_out)
 
 
+def texts(columns: Sequence[str]) -> tuple[str, ...]:
+    """Return which of the texts of messages these columns are made of."""
+    return tuple(text for text, made in _MADE_OF.items() if not made.isdisjoint(columns))
+
+
 @dataclass(slots=True)
 class MessageColumns:
-    """Messages in ascending order of sequence, as columns."""
+    """Messages in ascending order of sequence, as columns; subjects and payloads are None if not wanted."""
 
-    subjects: pa.Array  # string
     sequences: np.ndarray  # int64
     times: np.ndarray  # int64, ns since the epoch
-    payloads: pa.Array  # binary
+    sizes: np.ndarray  # int64: bytes of headers and payload
+    subjects: pa.Array | None  # string
+    payloads: pa.Array | None  # binary
     headers: pa.Array | None = None  # binary: header blocks, empty without one; None when there are none
 
+    @classmethod
+    def of(
+        cls,
+        sequences: list[int],
+        times: np.ndarray,
+        subjects: pa.Array,
+        payloads: pa.Array,
+        headers: pa.Array,
+    ) -> MessageColumns:
+        """Return messages of which everything is there."""
+        sizes = pc.add(pc.binary_length(payloads), pc.binary_length(headers)).to_numpy().astype(np.int64)
+        return cls(np.array(sequences, np.int64), times, sizes, subjects, payloads, headers)
+
     def __len__(self) -> int:
-        return len(self.payloads)
+        return len(self.sequences)
 
     def below(self, end: int) -> MessageColumns:
         """Return the rows whose sequence is below `end`."""
         count = int(np.searchsorted(self.sequences, end))
-        return self if count == len(self) else self.first(count)
-
-    def first(self, count: int) -> MessageColumns:
-        """Return the first `count` rows."""
-        return MessageColumns(
-            self.subjects.slice(0, count),
-            self.sequences[:count],
-            self.times[:count],
-            self.payloads[:count],
-            None if self.headers is None else self.headers.slice(0, count),
-        )
+        return self if count == len(self) else self.chosen(range(count))
 
     def chosen(self, rows: Sequence[int]) -> MessageColumns:
         """Return only the rows with these indexes."""
-        at = pa.array(rows, pa.int64())
-        return MessageColumns(
-            self.subjects.take(at),
-            self.sequences[list(rows)],
-            self.times[list(rows)],
-            self.payloads.take(at),
-            None if self.headers is None else self.headers.take(at),
-        )
+        at = np.array(rows, np.int64)
+        texts = [
+            None if column is None else column.take(pa.array(at))
+            for column in (self.subjects, self.payloads, self.headers)
+        ]
+        return MessageColumns(self.sequences[at], self.times[at], self.sizes[at], *texts)
 
     def missing(self, start: int, end: int) -> int:
         """Return the first sequence of [start, end) that is not among these rows; `end` if there is none."""
@@ -108,7 +122,7 @@ class MessageColumns:
         if name == "timestamp":
             return pa.array(self.times // 1000, pa.int64()).cast(COLUMNS[name])
         if name == "size":
-            return self._sizes()
+            return pa.array(self.sizes, COLUMNS[name])
         if name == HEADERS:
             return self._maps()
         if name == "key":
@@ -116,12 +130,6 @@ class MessageColumns:
         if name == "operation":
             return bucket.operations(self.headers, len(self))
         return pa.repeat(pa.scalar(stream if name == "stream" else domain, COLUMNS[name]), len(self))
-
-    def _sizes(self) -> pa.Array:
-        sizes = pc.binary_length(self.payloads)
-        if self.headers is not None:
-            sizes = pc.add(sizes, pc.binary_length(self.headers))
-        return sizes.cast(COLUMNS["size"])
 
     def _maps(self) -> pa.Array:
         """Return a map per row, empty without headers: each key once, with all its values in their order."""

@@ -2,34 +2,34 @@
 
 Promises: the consumer numbers its deliveries. When a number is missing, or nothing arrives, the reading
 returns everything whole that came before and then raises Interrupted. Nothing is acknowledged, and the
-consumer is deleted when the reading ends. At most one batch beyond the one being received is requested, so
-that a server never has more than two batches to send.
+consumer is deleted when the reading ends. Messages are requested before those requested earlier have all
+arrived, so that the server never waits; at most two batches of them, or `WINDOW` bytes, are on their way.
 """
 
 from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-import pyarrow.compute as pc
-
-from ...client import ClientError
-from ...client.block import ArrowMessages
+from ...client import ClientError, Frames
+from ...client.block import HEADERS, PAYLOADS, SUBJECTS, TEXTS, DeliveryBlock
 from ...protocol import headers
-from . import deliveries
 from .api import JetStreamRequests
-from .columns import MessageColumns, MessageRange
+from .columns import MessageColumns, MessageRange, text
 from .errors import Interrupted
 
-ASKED_BYTES = 4 << 20  # of one request
+BLOCK_BYTES = 2 << 20  # of a range that is returned: more of them leave the processor's cache on their way
+WINDOW = 8 << 20  # bytes requested that have not arrived yet, about
+ASKED_BYTES = 4 << 20  # the most of one request
+FIRST_ASKED = 500  # messages, while their size is not known
 ROOM = 64 << 10  # for what counts besides the payload: subjects
 SECOND = 10**9  # ns
 EXPIRES = 30 * SECOND
+OVERHEAD = 100  # bytes of a message besides header and payload, about
 ABANDONED = 30 * SECOND  # after which the server removes the consumer of a reader that is gone
 NO_RESPONDERS, HEARTBEAT = 503, 100
 _ENDED = (404, 408, 409)
@@ -44,17 +44,21 @@ class ConsumerReader:
         self,
         api: JetStreamRequests,
         stream: str,
-        start: int,
+        start: int | None,
         end: int,
         subjects: tuple[str, ...],
         batch: int,
         *,
-        last: bool = False,
+        wanted: Collection[str] = TEXTS,
     ) -> None:
-        """Prepare a reading; with `last`, of each subject's last message and of what arrives meanwhile."""
+        """Prepare a reading.
+
+        start: the first sequence; None: each subject's last message, and what arrives meanwhile
+        wanted: which of the texts of a block are read; the columns of the others are None
+        """
         self._api, self._connection = api, api.connection
         self._stream = stream
-        self._position, self._end = start, end
+        self._position, self._end = start or 1, end
         self._batch = batch
         self._name = f"spark_{secrets.token_hex(6)}"
         self._inbox = self._connection.new_inbox()
@@ -63,13 +67,16 @@ class ConsumerReader:
         self._number = 0  # of the last delivery
         self._left = 0  # messages that the consumer has left, as its last delivery said
         self._sid = b""
-        self._blocks: list[ArrowMessages] = []  # received, not returned yet
+        self._wanted = wanted
+        self._block: DeliveryBlock | None = None  # of what was received and not returned yet
+        self._needed = 0  # bytes of the next message, if it had no room in the last block
+        self._received = self._received_bytes = 0  # that were returned
         self._most_bytes = max(ASKED_BYTES, self._connection.max_payload + ROOM)
         self._stuck_at = 0  # the position when a message was last too large for a request
-        where = {"deliver_policy": "by_start_sequence", "opt_start_seq": start}
-        self._config = self._configuration(
-            {"deliver_policy": "last_per_subject"} if last else where, subjects
-        )
+        where: dict[str, Any] = {"deliver_policy": "last_per_subject"}
+        if start is not None:
+            where = {"deliver_policy": "by_start_sequence", "opt_start_seq": start}
+        self._config = self._configuration(where, subjects)
 
     def _configuration(self, where: dict[str, Any], subjects: tuple[str, ...]) -> dict[str, Any]:
         config: dict[str, Any] = {
@@ -117,28 +124,49 @@ class ConsumerReader:
         """
         while self._position < self._end and self._left:
             self._ask()
+            block = self._block or self._new_block()
+            before = len(block)
             try:
-                block = self._connection.take_block()
+                others = self._connection.take_deliveries(block, self._sid)
             except ClientError:
                 yield from self._give()
                 raise
-            quiet = self._keep(block)
-            full = (
-                sum(len(block) for block in self._blocks) >= self._batch
-                or sum(block.size for block in self._blocks) >= 2 * ASKED_BYTES
-            )
-            if full or quiet or not self._left or self._position >= self._end:
+            self._note(block, before)
+            try:
+                quiet = self._read_others(others)
+            except Interrupted:
+                yield from self._give()
+                raise
+            if len(block) > before:
+                quiet = ""  # what it was about came before these messages
+            if block.full or quiet or not self._left or self._position >= self._end:
                 yield from self._give()
             if quiet:
                 raise Interrupted(quiet)
 
+    def _new_block(self) -> DeliveryBlock:
+        """Begin a block; it has room for the next message, however large that is."""
+        size = max(BLOCK_BYTES, self._needed)
+        self._block = DeliveryBlock(self._batch, size, number=self._number, wanted=self._wanted)
+        return self._block
+
+    def _note(self, block: DeliveryBlock, before: int) -> None:
+        """Note the deliveries that a block has more than before."""
+        came = len(block) - before
+        self._needed = block.needed if block.full else 0
+        if came:
+            self._asked -= came
+            self._number, self._left = block.number, block.pending
+            self._position = block.last_sequence + 1
+
     def _ask(self) -> None:
-        """Request messages so that at least a batch is on its way, as far as the range goes."""
+        """Request messages so that a window of them is on its way, as far as the range goes."""
         most = self._end - self._position - self._asked
-        if self._asked >= self._batch or (most <= 0 and self._asked):
+        window = self._window()
+        if self._asked > window // 2 or (most <= 0 and self._asked):
             return
         self._requests += 1
-        wanted = min(self._batch, max(most, 1))
+        wanted = min(window - self._asked, max(most, 1))
         request = {
             "batch": wanted,
             "max_bytes": self._most_bytes,
@@ -152,20 +180,27 @@ class ConsumerReader:
         )
         self._asked += wanted
 
-    def _keep(self, block: ArrowMessages) -> str:
-        """Keep the messages of `block`; return why no more can be expected, "" if more can."""
-        quiet = ""
-        if block.headers is not None and (own := pc.starts_with(block.heads, self._inbox)).true_count:
-            for status in block.headers.filter(own).to_pylist():
-                quiet = self._status(status) or quiet
-            block = block.only(pc.invert(own))
-        if not len(block):
-            return quiet
-        self._blocks.append(block)
-        self._asked -= len(block)
-        last = deliveries.one(block.heads[-1].as_py())
-        self._position, self._left = last.sequence + 1, last.pending
-        return ""
+    def _window(self) -> int:
+        """Return how many messages may be on their way."""
+        if not self._received:
+            return min(FIRST_ASKED, 2 * self._batch)
+        size = self._received_bytes // self._received + OVERHEAD
+        return max(1, min(2 * self._batch, WINDOW // size))
+
+    def _read_others(self, others: Frames) -> str:
+        """Read what is no delivery; return why no more can be expected, "" if more can.
+
+        Raises Interrupted for a message that does not follow the last delivery.
+        """
+        quiet, own = "", self._inbox.encode()
+        for row, head in enumerate(others.heads):
+            subject, sid = head.split(b" ")[:2]
+            if sid != self._sid:
+                continue  # the late answer to a request that has timed out
+            if not subject.startswith(own):
+                raise Interrupted("a delivery did not arrive, or is none of this consumer")
+            quiet = self._status(others.headers.get(row, b"")) or quiet
+        return quiet
 
     def _status(self, block: bytes) -> str:
         """Note a status message; return its words if it means that nothing more arrives, else ""."""
@@ -186,21 +221,19 @@ class ConsumerReader:
         self._stuck_at = self._position
 
     def _give(self) -> Iterator[MessageRange]:
-        """Yield the messages kept so far, up to the first missing number; raise Interrupted for that one."""
-        if not self._blocks:
+        """Yield the messages received so far."""
+        block, self._block = self._block, None
+        if block is None or not len(block):
             return
-        block = ArrowMessages.join(self._blocks)
-        self._blocks = []
-        subjects, figures = deliveries.read(block.heads)
-        sequences, numbers = figures[:, 0], figures[:, 1]
-        rows = MessageColumns(subjects, sequences, figures[:, 2], block.payloads, block.headers)
-        due = np.arange(self._number + 1, self._number + 1 + len(rows))
-        wrong = np.flatnonzero(numbers != due)
-        if len(wrong):
-            rows = rows.first(int(wrong[0]))
-        self._number += len(rows)
-        if len(rows):
-            until = int(rows.sequences[-1]) + 1
-            yield MessageRange(rows.below(self._end), min(until, self._end))
-        if len(wrong):
-            raise Interrupted("a delivery did not arrive")
+        self._received += len(block)
+        self._received_bytes += int(block.sizes.sum())
+        subjects = block.texts(SUBJECTS)
+        rows = MessageColumns(
+            block.sequences,
+            block.times,
+            block.sizes,
+            None if subjects is None else text(subjects),
+            block.texts(PAYLOADS),
+            block.texts(HEADERS),
+        )
+        yield MessageRange(rows.below(self._end), min(self._position, self._end))

@@ -108,7 +108,7 @@ class DirectReader:
             return rows
         kept = [
             row
-            for row, subject in enumerate(rows.subjects.to_pylist())
+            for row, subject in enumerate(rows.subjects.to_pylist())  # type: ignore[union-attr]
             if any(matches(pattern, subject) for pattern in self._subjects)
         ]
         return rows.chosen(kept)
@@ -128,10 +128,10 @@ def _rows(frames: Frames) -> tuple[MessageColumns, int]:
         sequences.append(previous)
         times.append(added[3])
         blocks.append(block[: added.start()] + b"\r\n" if added.start() > len(_EMPTY) else b"")
-    rows = MessageColumns(
-        text(pa.array(subjects, pa.binary())),
-        np.array(sequences, np.int64),
+    rows = MessageColumns.of(
+        sequences,
         _nanoseconds(times),
+        text(pa.array(subjects, pa.binary())),
         pa.array(frames.payloads, pa.binary()),
         pa.array(blocks, pa.binary()),
     )

@@ -46,7 +46,7 @@ def read_last(
     done = False
     while not done:
         try:
-            consumer = ConsumerReader(api, stream, 1, NO_END, subjects or (">",), batch, last=True)
+            consumer = ConsumerReader(api, stream, None, NO_END, subjects or (">",), batch)
             consumer.create()
             with consumer:
                 for message_range in consumer.ranges():
@@ -71,7 +71,7 @@ def read_last(
 
 def _new(rows: MessageColumns, returned: set[str]) -> MessageColumns:
     """Return the last row of each subject that was not returned yet, and note these."""
-    last = {subject: row for row, subject in enumerate(rows.subjects.to_pylist())}
+    last = {subject: row for row, subject in enumerate(rows.subjects.to_pylist())}  # type: ignore[union-attr]
     chosen = sorted(row for subject, row in last.items() if subject not in returned)
     returned.update(last)
     return rows if len(chosen) == len(rows) else rows.chosen(chosen)

@@ -64,10 +64,10 @@ def _rows(found: list[dict[str, Any]]) -> MessageColumns:
     def binary(field: str) -> pa.Array:
         return pa.array([base64.b64decode(one.get(field) or "") for one in found], pa.binary())
 
-    return MessageColumns(
-        pa.array([one["subject"] for one in found], pa.string()),
-        np.array([one["seq"] for one in found], np.int64),
+    return MessageColumns.of(
+        [one["seq"] for one in found],
         np.array([parse_rfc3339(one["time"]) for one in found], np.int64),
+        pa.array([one["subject"] for one in found], pa.string()),
         binary("data"),
         binary("hdrs"),
     )

@@ -88,7 +88,7 @@ def read(
     newer messages of the same subjects have replaced, as in a key-value bucket, is neither.
     """
     names = tuple(columns) if columns is not None else layout.names(headers=headers)
-    reading = _Reading(connection, api, range, batch, tolerate_loss=tolerate_loss)
+    reading = _Reading(connection, api, range, batch, layout.texts(names), tolerate_loss=tolerate_loss)
     try:
         yield from _retrying(reading, names, domain, Retries(retries, retry_interval))
     finally:
@@ -122,9 +122,11 @@ class _Reading:
         api: JetStreamRequests,
         wanted: StreamRange,
         batch: int,
+        texts: tuple[str, ...],
         *,
         tolerate_loss: bool,
     ) -> None:
+        self._texts = texts  # that the wanted columns are made of
         self._connection, self._api = connection, api
         self._range = wanted
         self._batch = batch
@@ -174,7 +176,7 @@ class _Reading:
             yield from self._lap(stream)
         if self.position >= self._range.end:
             return
-        consumer = ConsumerReader(*self._rest(), self._batch)
+        consumer = ConsumerReader(*self._rest(), self._batch, wanted=self._texts)
         try:
             consumer.create()
         except (ApiError, NotPermitted) as error:

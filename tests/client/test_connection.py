@@ -20,7 +20,6 @@ from pyjs.client import (
     TimedOut,
     TooLarge,
 )
-from pyjs.client.block import ArrowMessages
 from pyjs.protocol import headers
 
 CONFIG = """
@@ -81,24 +80,6 @@ def test_an_answer_passes_what_came_before_it(connection: BlockingConnection) ->
         connection.request("mine.silent", b"5", timeout=0.05)
     taken = connection.take()
     assert taken.payloads == [b"0", b"1", b"2", b"3", b"4", b"5"]
-
-
-def test_blocks_hold_all_messages_in_their_order(connection: BlockingConnection) -> None:
-    """Small and large ones, with and without headers, some that look like frames, and pongs between them."""
-    connection.subscribe("mine.>")
-    bodies = [b"%d" % number + b"\r\nMSG a 1 0\r\n" * (number % 50) * 20 for number in range(2000)]
-    for number, body in enumerate(bodies):
-        connection.publish("mine.a", body, headers=headers.encode({"N": ["1"]}) if number % 3 == 0 else b"")
-        if number % 400 == 0:
-            connection.send(b"PING\r\n")
-    connection.publish("mine.a", b"last")
-    blocks = [connection.take_block()]
-    while blocks[-1].payloads[-1].as_py() != b"last":
-        blocks.append(connection.take_block())
-    whole = ArrowMessages.join(blocks)
-    assert whole.payloads.to_pylist() == [*bodies, b"last"]
-    named = [bool(header) for header in whole.every_header().to_pylist()]
-    assert named == [number % 3 == 0 for number in range(2000)] + [False]
 
 
 def test_messages_are_counted_without_keeping_them(connection: BlockingConnection) -> None:

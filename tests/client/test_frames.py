@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyjs.client import ClientError, Frames
-from pyjs.client.block import ArrowMessages, scan
-from pyjs.client.frames import parse, skim
+from pyjs.client.frames import first_frame, parse, skim
 from pyjs.protocol.wire import encode
 
 WORDS = st.text("abc.$>*ü\"'", min_size=1, max_size=8).map(str.encode)
@@ -129,76 +127,30 @@ def test_messages_of_one_size_after_each_other(runs: list[tuple[int, int, bool]]
     assert not control
 
 
-def first_rows(data: bytes, count: int) -> ArrowMessages:
+@given(st.lists(MESSAGES, max_size=6), st.integers(0, 500))
+def test_the_first_frame_ends_where_the_parser_says(messages: list[tuple[bytes, ...]], missing: int) -> None:
+    frames = [encode.msg(subject, b"7", *rest) for subject, *rest in messages] + [b"PING\r\n"]
+    data = bytearray(b"".join(frames))
+    data = data[: max(0, len(data) - missing)]
+    start = 0
+    for frame in frames:
+        stop = first_frame(data, start, len(data))
+        if start + len(frame) > len(data):
+            assert stop == 0
+            break
+        assert stop == start + len(frame)
+        start = stop
+
+
+@pytest.mark.parametrize("data", [b"MSG a 1 x\r\n", b"MSG a 1 -20\r\n", b"x" * 70_000])
+def test_the_first_frame_of_what_no_server_sends_is_refused(data: bytes) -> None:
+    with pytest.raises(ClientError, match="NATS server"):
+        first_frame(bytearray(data), 0, len(data))
+
+
+@given(st.lists(MESSAGES, max_size=12))
+def test_messages_are_written_as_they_came(messages: list[tuple[bytes, ...]]) -> None:
+    data = b"".join(encode.msg(subject, b"7", *rest) for subject, *rest in messages)
     frames = Frames()
     parse(data, frames, [])
-    block = ArrowMessages.of(frames)
-    return ArrowMessages(block.heads[:count], block.every_header()[:count], block.payloads[:count])
-
-
-@given(st.lists(MESSAGES, min_size=1, max_size=12), st.integers(0, 40))
-def test_a_scan_gives_what_the_parser_does(messages: list[tuple[bytes, ...]], missing: int) -> None:
-    sent = [encode.msg(subject, b"7", *rest) for subject, *rest in messages]
-    data = b"".join(sent)
-    data = data[: len(data) - missing]
-    frames = Frames()
-    parse(data, frames, [])
-    block, scanned = scan(data)
-    count = 0 if block is None else len(block)
-    # It may end early before a payload that looks like a message.
-    assert count == len(frames) or any(b"MSG" in part for message in messages for part in message)
-    assert scanned == sum(map(len, sent[:count]))
-    if block is not None:
-        same = first_rows(data, count)
-        assert (block.heads, block.payloads) == (same.heads, same.payloads)
-        assert block.every_header() == same.every_header()
-
-
-@given(st.lists(st.sampled_from([b"", b"x", b"\r\n", b"\r\nMSG a 1 0\r\n", b"\r\n\r\nHMSG a 1 0 0\r\n\r\n"])))
-def test_a_scan_is_not_deceived_by_payloads(payloads: list[bytes]) -> None:
-    data = b"".join(encode.msg(b"a", b"1", b"", b"", payload) for payload in payloads)
-    block, done = scan(data)
-    count = 0 if block is None else len(block)
-    assert done == sum(len(encode.msg(b"a", b"1", b"", b"", payload)) for payload in payloads[:count])
-    if block is not None:
-        assert block.heads.to_pylist() == [b"a 1"] * count
-        assert block.payloads.to_pylist() == payloads[:count]
-    assert count == len(payloads) or any(b"MSG" in payload for payload in payloads)
-
-
-@pytest.mark.parametrize(
-    ("data", "whole"),
-    [
-        (b"PING\r\nMSG a 1 1\r\nx\r\n", 0),
-        (b"MSG a 1 1\r\nx\r\nPING\r\nMSG a 1 1\r\ny\r\n", 1),
-        (b"MSG a 1 1\r\nx\r\nMSG a 1 13\r\n\r\nMSG a 1 2\r\n", 1),
-        (b"MSG a 1 1\r\nx\r\nMSG a 1 x\r\n\r\n", 1),
-        (b"MSG a 1 1\r\nx\r\nMSG a 1 \r\n\r\n", 1),
-        (b"MSG a 1 1\r\nx\r\nHMSG a 1 y12\r\n" + b"x" * 14, 1),
-        (b"MSG a 1 1\r\nx\r\nHMSG a 1 13 12\r\n" + b"x" * 14, 1),
-        (b"MSG a 1 1\r\nx\r\nMSG a 1 99999999999\r\nx\r\n", 1),
-        (b"MSG a 1 1\r\nx\r\nMSG 1\r\nx\r\n", 1),
-        (b"", 0),
-        (b"\r\n", 0),
-    ],
-)
-def test_a_scan_ends_before_what_it_cannot_be_sure_of(data: bytes, whole: int) -> None:
-    block, done = scan(data)
-    assert (block is None) == (not whole)
-    assert done == whole * len(b"MSG a 1 1\r\nx\r\n")
-    if block is not None:
-        assert block.payloads.to_pylist() == [b"x"] * whole
-
-
-def test_blocks_are_joined_and_filtered_with_their_headers() -> None:
-    header = b"NATS/1.0\r\nA: b\r\n\r\n"
-    plain, _ = scan(encode.msg(b"a", b"1", b"", b"", b"x") * 2)
-    headed, _ = scan(encode.msg(b"b", b"1", b"r", header, b"y"))
-    assert plain is not None
-    assert headed is not None
-    assert ArrowMessages.join([plain, plain]).headers is None
-    joined = ArrowMessages.join([plain, headed])
-    assert joined.every_header().to_pylist() == [b"", b"", header]
-    last = joined.only(pa.array([False, False, True]))
-    assert (last.heads.to_pylist(), last.payloads.to_pylist()) == ([b"b 1 r"], [b"y"])
-    assert last.every_header().to_pylist() == [header]
+    assert frames.encode() == data

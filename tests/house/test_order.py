@@ -24,7 +24,7 @@ ROOMS: dict[str, set[str]] = {
     "server": {"protocol", "keys", "store", "raft", "native"},
     "documents": set(),
     "provision": {"protocol", "keys", "documents"},
-    "client": {"protocol", "keys"},
+    "client": {"protocol", "keys", "native"},
     "cli": {"protocol", "keys", "client"},
     "plugins": {"cli", "protocol", "keys", "client", "documents", "provision"},
     "pipeline": {"protocol", "keys", "client", "cli", "documents"},

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 _native = pytest.importorskip("pyjs.native._native", reason="there was no compiler")
+_blocks = pytest.importorskip("pyjs.native._blocks", reason="there was no compiler")
 
 VERBS = (b"PUB ", b"HPUB ")
 FRAME = b"HPUB a r 1 2\r\nNx\r\n"
@@ -99,6 +100,10 @@ RIGHT: dict[str, tuple[Any, ...]] = {
     "crc32c": (b"a",),
     "compress_s2": (b"aaaaaaaaaaaaaaaaaaaaaaaa", 1),
     "decompress_s2": (b"\x01\x00a", 10),
+    "take_deliveries": (
+        *(b"MSG a 1 $JS.ACK.S.C.1.2.1.3.4 1\r\nx\r\n", 0, 36, b"1", 0, (0, 0, 0, 0)),
+        tuple(bytearray(16) for _ in range(9)),
+    ),
     "take_frames": (bytearray(b"\x82\x01a"), 5, False),
 }
 WRONG: tuple[Any, ...] = (None, 0, -1, 1 << 70, "x", b"x", (), (1,), [], [()], [(1,)], [None], {}, {b"a": ()})
@@ -125,7 +130,7 @@ def spoilt(right: Any, depth: int = 4) -> Iterator[Any]:
 
 @pytest.mark.parametrize("name", RIGHT)
 def test_a_wrong_argument_raises_an_exception(name: str) -> None:
-    function: Callable[..., Any] = getattr(_native, name)
+    function: Callable[..., Any] = getattr(_native, name, None) or getattr(_blocks, name)
     function(*copy.copy(RIGHT[name]))
     raised = 0
     for place, right in enumerate(RIGHT[name]):
@@ -180,5 +185,7 @@ def test_interest_with_a_wrong_field_raises_an_exception_or_is_nobodys(
 
 
 def test_all_functions_are_tried() -> None:
-    compiled = {name for name, found in vars(_native).items() if callable(found) and name.islower()}
+    compiled = {
+        name for name, found in (vars(_native) | vars(_blocks)).items() if callable(found) and name.islower()
+    }
     assert set(RIGHT) == {name for name in compiled if not name.startswith("_")}

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 
-import pyarrow as pa
 import pytest
 from lib.cuttable_proxy import Cuttable
 from lib.jetstream import ALONE
 from lib.process import ServerProcess, free_port
 from lib.ranges import create, fill, listed
 from pyjs.client import BlockingConnection, ConnectionLost, ConnectionOptions
-from pyjs.client.block import ArrowMessages
+from pyjs.client.receive_buffer import ReceiveBuffer
 from pyjs.pipeline.jetstream import JetStreamRequests, ShortRead, StreamRange, read
 from pyjs.pipeline.jetstream.columns import MessageRange
 from pyjs.pipeline.jetstream.direct import DirectReader
@@ -137,17 +137,19 @@ def test_a_delivery_that_did_not_arrive_is_fetched_again(
 ) -> None:
     create(api, unique)
     fill(api, unique, 500)
-    take = BlockingConnection.take_block
-    dropped: list[int] = []
+    receive = BlockingConnection._receive_into
+    dropped: list[bytes] = []
 
-    def lossy(connection: BlockingConnection, timeout: float | None = None) -> ArrowMessages:
-        block = take(connection, timeout)
-        if dropped or len(block) <= 20:
-            return block
-        dropped.append(block.heads[7])
-        return block.only(pa.array(row != 7 for row in range(len(block))))
+    def lossy(connection: BlockingConnection, buffer: ReceiveBuffer, needed: int, deadline: float) -> None:
+        """Receive, and drop the eighth delivery."""
+        receive(connection, buffer, needed, deadline)
+        found = re.search(rb"MSG [^\r\n]*\.8\.\d+\.\d+ (\d+)\r\n", buffer.data[buffer.start : buffer.end])
+        if not dropped and found is not None and len(buffer) > buffer.start + found.end() + int(found[1]) + 2:
+            data = buffer.clear()
+            dropped.append(data[found.start() : found.end() + int(found[1]) + 2])
+            buffer.append(data.replace(dropped[0], b"", 1))
 
-    monkeypatch.setattr(BlockingConnection, "take_block", lossy)
+    monkeypatch.setattr(BlockingConnection, "_receive_into", lossy)
     batches = list(read(api.connection, api, StreamRange(unique, 1, 501), retry_interval=0))
     assert dropped
     assert listed(batches, "sequence") == list(range(1, 501))
