@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 END_SECONDS = 20.0  # how long Spark's Java may take to end by itself
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+DAEMON = {"spark.python.daemon.module": "pyjs.pipeline.daemon"}  # its workers begin with all that is imported
 QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 # Without the file for Java's own tools, which remains when Java is killed.
 LOGGING = f"-XX:-UsePerfData -Dlog4j2.configurationFile={Path(__file__).parent / 'log4j2.properties'}"
@@ -96,7 +97,7 @@ def session(
 
 def _settings(master: str, given: Mapping[str, str], folder: str) -> dict[str, str]:
     """Return all settings: the given ones, and those of pyjs for the others."""
-    settings = dict(QUIET)
+    settings = QUIET | DAEMON
     options = LOGGING
     if master.startswith("local"):
         settings.update(LOCAL)
