@@ -19,8 +19,9 @@ TEXTS = (SUBJECTS, HEADERS, PAYLOADS)
 
 
 class DeliveryBlock:
-    """Room for `rows` deliveries whose subjects, headers and payloads each have at most `size` bytes.
+    """Room for `rows` deliveries, whose subjects, headers and payloads each have at most `size` bytes.
 
+    sid: of the subscription whose messages they are
     number: that the consumer gave its last delivery before; those of the block follow it without a gap
     wanted: which of TEXTS are kept; the others cost nothing
     pending: how many messages the consumer has left after the last delivery; -1 without one
@@ -28,7 +29,10 @@ class DeliveryBlock:
     needed: the bytes of the frame that had none, or that is not whole
     """
 
-    def __init__(self, rows: int, size: int, *, number: int = 0, wanted: Collection[str] = TEXTS) -> None:
+    def __init__(
+        self, sid: bytes, rows: int, size: int, *, number: int = 0, wanted: Collection[str] = TEXTS
+    ) -> None:
+        self._sid = sid
         self.number, self.pending = number, -1
         self.full, self.needed = False, 0
         self._counts = (0, 0, 0, 0)
@@ -43,11 +47,11 @@ class DeliveryBlock:
     def __len__(self) -> int:
         return self._counts[0]
 
-    def take(self, data: bytearray, start: int, end: int, sid: bytes) -> int:
-        """Append the deliveries on the subscription `sid` in data[start:end]; return where they end."""
+    def take(self, data: bytearray, start: int, end: int) -> int:
+        """Append the deliveries in data[start:end]; return where they end."""
         before = self._counts[0]
         stop, why, self.needed, pending, self._counts = take_deliveries(
-            data, start, end, sid, self.number, self._counts, self._columns
+            data, start, end, self._sid, self.number, self._counts, self._columns
         )
         self.full = why == FULL
         if self._counts[0] > before:

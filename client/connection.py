@@ -30,7 +30,7 @@ from .handshake import HandshakeResult, open_first
 from .receive_buffer import ReceiveBuffer
 
 if TYPE_CHECKING:
-    from .block import DeliveryBlock
+    from .receive_buffer import Taker
 
 READ = 1 << 20  # bytes asked for with one read, while much arrives
 SMALL_READ = 64 << 10  # bytes asked for otherwise: Python makes room for all of them before each read
@@ -56,7 +56,7 @@ class BlockingConnection:
         self.server_info: dict[str, Any] = opened.info
         self._chunks = [opened.rest] if opened.rest else []
         self._buffered = len(opened.rest)
-        self._deliveries = ReceiveBuffer()  # what `take_deliveries` has left
+        self._received = ReceiveBuffer()  # what `take_into` has left
         self._needed = 0  # bytes until the first frame in the buffer is whole, as far as known
         self._frames = Frames()  # parsed, but not taken yet
         self._next = 0  # the first row of those not taken
@@ -206,7 +206,7 @@ class BlockingConnection:
         self._check()
         try:
             self._wait(0)
-            data = self._deliveries.clear() or self._socket.recv(self._read_size)
+            data = self._received.clear() or self._socket.recv(self._read_size)
         except OSError as error:
             if _has_nothing(error):
                 return
@@ -215,29 +215,29 @@ class BlockingConnection:
         if self._buffered >= self._needed:
             self._parse()
 
-    def take_deliveries(self, block: DeliveryBlock, sid: bytes, timeout: float | None = None) -> Frames:
-        """Append deliveries on the subscription `sid` to a block; return what else has arrived.
+    def take_into(self, taker: Taker, timeout: float | None = None) -> Frames:
+        """Have what has arrived taken by a taker, frame by frame; return what it has left.
 
         Returns when there is something of either, or no room. Raises TimedOut, ConnectionLost, NotPermitted.
         """
         deadline = self._deadline(timeout)
-        buffer, others, before = self._deliveries, Frames(), len(block)
+        buffer, others, before = self._received, Frames(), len(taker)
         # What other methods have received comes first.
         buffer.append(self._frames.since(self._next).encode() + self._whole())
         self._frames, self._next, self._needed = Frames(), 0, 0
         self._hold(b"", 0)
         while True:
             if buffer:
-                buffer.start = block.take(buffer.data, buffer.start, buffer.end, sid)
+                buffer.start = taker.take(buffer.data, buffer.start, buffer.end)
                 control: list[bytes] = []
-                if not block.full and (frame := buffer.take_frame()):
+                if not taker.full and (frame := buffer.take_frame()):
                     parse(frame, others, control)
                     for line in control:
                         self._take_line(line)
                     continue
-            if block.full or len(block) > before or len(others):
+            if taker.full or len(taker) > before or len(others):
                 return others
-            self._receive_into(buffer, block.needed, deadline)
+            self._receive_into(buffer, taker.needed, deadline)
 
     def _receive_into(self, buffer: ReceiveBuffer, needed: int, deadline: float) -> None:
         """Read once from the socket, so that in the end there is room for `needed` bytes.
@@ -310,8 +310,8 @@ class BlockingConnection:
 
     def _receive(self, deadline: float) -> None:
         """Read once from the socket, before `deadline`. Raises TimedOut, ConnectionLost."""
-        if self._deliveries:
-            self._buffer(self._deliveries.clear())
+        if self._received:
+            self._buffer(self._received.clear())
             return
         left = deadline - time.monotonic()
         if left <= 0:

@@ -2,10 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from .frames import first_frame
 
 FIRST = 256 << 10  # bytes: most reads bring less, and this stays in a processor's cache
 LEAST = 64 << 10  # bytes of room for each read
+
+
+class Taker(Protocol):
+    """Takes messages of one kind, as many as there are.
+
+    full: whether the next message had no room
+    needed: the bytes of the message that had none, or is not whole; 0 if not known
+    """
+
+    full: bool
+    needed: int
+
+    def __len__(self) -> int:
+        """Return how many messages it has."""
+
+    def take(self, data: bytearray, start: int, end: int) -> int:
+        """Take messages of data[start:end]; return where they end, or the first of another kind begins."""
 
 
 class ReceiveBuffer:

@@ -22,7 +22,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from .acks import scan_acks
-from .blocks import take_deliveries
+from .blocks import take_acks, take_deliveries
 from .checksums import crc32c
 from .copies import take_copies
 from .deliveries import deliver_publishes
@@ -64,6 +64,7 @@ __all__ = [
     "read_gets",
     "scan_acks",
     "scan_publishes",
+    "take_acks",
     "take_copies",
     "take_deliveries",
     "take_frames",
@@ -103,7 +104,7 @@ if not TYPE_CHECKING and os.environ.get("PYJS_PURE", "") in {"", "0"}:
             take_publishes,
         )
 
-        from ._blocks import take_deliveries  # isort: skip
+        from ._blocks import take_acks, take_deliveries  # isort: skip
     except ModuleNotFoundError:  # no compiler when it was installed
         pass
     except ImportError as error:  # compiled from older sources

@@ -256,3 +256,64 @@ def take_deliveries(
         pending = found.figures[3]
         start = found.stop
     return start, why, needed, pending, (rows, used[0], used[1], used[2])
+
+
+cdef inline Py_ssize_t _digits(const char* base, Py_ssize_t at, Py_ssize_t end, Py_ssize_t most) noexcept:
+    """How many digits there are from `at` on; -1 if none, or more than `most`."""
+    cdef Py_ssize_t place = at
+    while place < end and 48 <= base[place] <= 57:
+        place += 1
+        if place - at > most:
+            return -1
+    return place - at if place > at else -1
+
+
+def take_acks(
+    data, Py_ssize_t start, Py_ssize_t end, bytes lead not None, bytes stored not None, list numbers not None
+):
+    cdef Py_buffer view
+    cdef Py_ssize_t at, count, body, size
+    cdef int64_t number
+    cdef Py_ssize_t lead_size = PyBytes_GET_SIZE(lead), stored_size = PyBytes_GET_SIZE(stored)
+    cdef const char* base
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    try:
+        if start < 0 or start > end or end > view.len:
+            raise ValueError("there are not so many bytes")
+        base = <const char*> view.buf
+        while end - start > lead_size and memcmp(base + start, PyBytes_AS_STRING(lead), lead_size) == 0:
+            at = start + lead_size
+            count = _digits(base, at, end, 18)
+            if count < 0 or at + count >= end or base[at + count] != 32:
+                break
+            number = _number(base + at, count, 18)
+            at += count + 1
+            count = _digits(base, at, end, 18)
+            if count < 0 or at + count >= end or base[at + count] != 32:
+                break
+            at += count + 1
+            count = _digits(base, at, end, _SIZE_DIGITS)
+            if count < 0:
+                break
+            size = _number(base + at, count, _SIZE_DIGITS)
+            body = at + count + 2
+            if body + size + 2 > end or base[body - 2] != 13 or base[body - 1] != 10:
+                break
+            if size <= stored_size or memcmp(base + body, PyBytes_AS_STRING(stored), stored_size) != 0:
+                break
+            at = body + stored_size
+            if base[at] == 32:
+                at += 1
+            if body + size - at < 8 or memcmp(base + at, b'"seq":', 6) != 0:
+                break
+            at += 6
+            count = _digits(base, at, body + size, 19)
+            if count < 0 or at + count + 1 != body + size or base[at + count] != 125:
+                break
+            if base[body + size] != 13 or base[body + size + 1] != 10:
+                break
+            numbers.append(number)
+            start = body + size + 2
+    finally:
+        PyBuffer_Release(&view)
+    return start

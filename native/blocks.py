@@ -1,4 +1,4 @@
-"""Reading a consumer's deliveries into columns: the sizes in their lines say where each ends.
+"""Reading many messages of a client at once: a consumer's deliveries into columns, and acknowledgements.
 
 A delivery is ``MSG subject sid reply size`` or ``HMSG subject sid reply header_size size``, with single
 blanks and CRLF, and its whole payload. The reply is an ack subject: of 9 tokens, of which the last five are
@@ -21,6 +21,8 @@ _FIGURE = rb"([0-9]{1,19})"
 _FIGURES = rb"\.".join([_FIGURE] * 4)
 _short = re.compile(rb"\$JS\.ACK\." + _TOKEN * 3 + _FIGURES).fullmatch
 _long = re.compile(rb"\$JS\.ACK\." + _TOKEN * 5 + _FIGURES + rb"(?:\..*)?").fullmatch
+
+_ACK = rb"%b([0-9]{1,18}) [0-9]{1,18} ([0-9]{1,9})\r\n(%b ?\"seq\":[0-9]{1,19}\})\r\n"
 
 Counts = tuple[int, int, int, int]
 
@@ -77,6 +79,23 @@ def take_deliveries(
                 offsets.cast("i")[rows] = done[place]
         number, pending, start = number + 1, found.pending, stop
     return start, why, needed, pending, (rows, done[0], done[1], done[2])
+
+
+def take_acks(data: Any, start: int, end: int, lead: bytes, stored: bytes, numbers: list[int]) -> int:
+    """Append the numbers of publishes that were stored; return where the first other frame begins.
+
+    Such a frame is ``MSG <inbox>.<number> <sid> <size>`` with a payload that says nothing but which stream
+    stored it, and as what: not that it is a duplicate, nor an error.
+
+    data: a buffer of bytes, of which [start, end) is read
+    lead: `MSG <inbox>.`
+    stored: what the payload begins with, up to the stream's name and a comma
+    """
+    found = re.compile(_ACK % (re.escape(lead), re.escape(stored))).match
+    while (ack := found(data, start, end)) is not None and int(ack[2]) == len(ack[3]):
+        numbers.append(int(ack[1]))
+        start = ack.end()
+    return start
 
 
 class _Delivery:

@@ -127,7 +127,7 @@ class ConsumerReader:
             block = self._block or self._new_block()
             before = len(block)
             try:
-                others = self._connection.take_deliveries(block, self._sid)
+                others = self._connection.take_into(block)
             except ClientError:
                 yield from self._give()
                 raise
@@ -147,7 +147,7 @@ class ConsumerReader:
     def _new_block(self) -> DeliveryBlock:
         """Begin a block; it has room for the next message, however large that is."""
         size = max(BLOCK_BYTES, self._needed)
-        self._block = DeliveryBlock(self._batch, size, number=self._number, wanted=self._wanted)
+        self._block = DeliveryBlock(self._sid, self._batch, size, number=self._number, wanted=self._wanted)
         return self._block
 
     def _note(self, block: DeliveryBlock, before: int) -> None:

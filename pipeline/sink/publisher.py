@@ -25,6 +25,7 @@ from ...client import (
     NotPermitted,
     TimedOut,
 )
+from ...client.acks import StoredAcks
 from ...protocol.errors import ApiError
 from ..jetstream import JetStreamRequests
 from .errors import RowRejected, Unacknowledged
@@ -146,11 +147,17 @@ class FramePublisher:
         due = min(head.tried + self._seconds / TRIES, head.since + self._seconds)
         if self._again:
             due = min(due, self._again_at)
+        acks, others = StoredAcks(self.inbox, self.stream), Frames()
+        lost: ConnectionLost | None = None
         try:
-            self._read(self.connection.take(max(due - now, 0.001)))
+            others = self.connection.take_into(acks, max(due - now, 0.001))
         except TimedOut:
             pass
-        except ConnectionLost as lost:
+        except ConnectionLost as error:
+            lost = error
+        self._note_stored(acks.numbers)
+        self._read(others)
+        if lost is not None:
             self._recover(lost)
         if self._waiting:
             self._repeat(time.monotonic())
@@ -174,6 +181,16 @@ class FramePublisher:
             f"{self._called(oldest)}, subject {self._subject(oldest)}: no acknowledgement within "
             f"{self._seconds:g} s ({len(self._waiting)} rows are without one){because}; see deliveryTimeout"
         )
+
+    def _note_stored(self, numbers: list[int]) -> None:
+        """Note that the stream has stored these frames."""
+        for number in numbers:
+            frame = self._waiting.pop(number, None)
+            if frame is not None:  # otherwise it is the answer to a copy sent before
+                self._bytes -= len(frame)
+                self.stored += 1
+        if numbers:
+            self._pause, self._excuse = FIRST_PAUSE, ""
 
     def _read(self, answers: Frames) -> None:
         begin, waiting, stream = self._start, self._waiting, self.stream

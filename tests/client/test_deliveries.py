@@ -61,12 +61,12 @@ def test_a_block_holds_all_deliveries_in_their_order(ends: Ends) -> None:
 
     thread = threading.Thread(target=serve)
     thread.start()
-    blocks, others = [DeliveryBlock(300, SIZE)], list[bytes]()
+    blocks, others = [DeliveryBlock(b"1", 300, SIZE)], list[bytes]()
     while others[-1:] != [b"last"]:
-        others += connection.take_deliveries(blocks[-1], b"1").payloads
+        others += connection.take_into(blocks[-1]).payloads
         if blocks[-1].full:
             last = blocks[-1]
-            blocks.append(DeliveryBlock(300, max(SIZE, last.needed), number=last.number))
+            blocks.append(DeliveryBlock(b"1", 300, max(SIZE, last.needed), number=last.number))
     thread.join()
     assert server.recv(1000) == b"PONG\r\n" * 5
     payloads = [block.texts(PAYLOADS).to_pylist() for block in blocks]
@@ -85,17 +85,17 @@ def test_a_block_holds_all_deliveries_in_their_order(ends: Ends) -> None:
 
 def test_what_another_method_receives_is_not_lost(ends: Ends) -> None:
     connection, server = ends
-    block = DeliveryBlock(2, SIZE)
+    block = DeliveryBlock(b"1", 2, SIZE)
     server.sendall(b"".join(delivery(number, b"%d" % number) for number in range(1, 5)))
-    assert not len(connection.take_deliveries(block, b"1"))
+    assert not len(connection.take_into(block))
     assert block.full
     server.sendall(encode.msg(b"a", b"1", b"", b"", b"after") + delivery(5, b"5")[:20])
     connection.poll()
     assert connection.receive().payload == b"3"
     server.sendall(delivery(5, b"5", HEADER * 0)[20:])
-    rest, others = DeliveryBlock(9, SIZE, number=3), list[bytes]()
+    rest, others = DeliveryBlock(b"1", 9, SIZE, number=3), list[bytes]()
     while len(rest) < 2:
-        others += connection.take_deliveries(rest, b"1").payloads
+        others += connection.take_into(rest).payloads
     assert rest.texts(PAYLOADS).to_pylist() == [b"4", b"5"]
     assert others == [b"after"]
 
@@ -103,23 +103,23 @@ def test_what_another_method_receives_is_not_lost(ends: Ends) -> None:
 def test_a_delivery_without_the_one_before_it_is_no_part_of_a_block(ends: Ends) -> None:
     connection, server = ends
     server.sendall(b"".join(delivery(number, b"%d" % number) for number in (1, 2, 4)))
-    block, others = DeliveryBlock(300, SIZE, wanted=()), list[bytes]()
+    block, others = DeliveryBlock(b"1", 300, SIZE, wanted=()), list[bytes]()
     while not others:
-        others += connection.take_deliveries(block, b"1").payloads
+        others += connection.take_into(block).payloads
     assert (len(block), others) == (2, [b"4"])
     assert block.sizes.tolist() == [1, 1]
     assert block.texts(SUBJECTS) is block.texts(HEADERS) is block.texts(PAYLOADS) is None
     with pytest.raises(TimedOut):
-        connection.take_deliveries(block, b"1", 0.01)
+        connection.take_into(block, 0.01)
 
 
 def test_the_end_and_nonsense_are_told(ends: Ends) -> None:
     connection, server = ends
-    block = DeliveryBlock(300, SIZE)
+    block = DeliveryBlock(b"1", 300, SIZE)
     server.sendall(delivery(1, b"1") + b"MSG a 1 x\r\n")
     with pytest.raises(ClientError, match="NATS server"):
         while True:
-            connection.take_deliveries(block, b"1")
+            connection.take_into(block)
     assert len(block) == 1
 
 
@@ -127,7 +127,7 @@ def test_a_server_that_goes_is_told(ends: Ends) -> None:
     connection, server = ends
     server.sendall(delivery(1, b"1")[:-1])
     server.close()
-    block = DeliveryBlock(300, SIZE)
+    block = DeliveryBlock(b"1", 300, SIZE)
     with pytest.raises(ConnectionLost):
-        connection.take_deliveries(block, b"1")
+        connection.take_into(block)
     assert not len(block)

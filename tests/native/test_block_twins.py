@@ -182,3 +182,59 @@ def test_nothing_is_written_without_room(take: Any) -> None:
         assert why == (blocks.MORE if rows == 2 else blocks.FULL)
         assert needed == (0 if rows == 2 else len(data) - stop if rows else len(delivery(1)))
         assert pending == (5 if rows else -1)
+
+
+# --- acknowledgements
+
+LEAD, STORED = b"MSG i.", b'{"stream":"S",'
+
+
+def ack(number: int = 7, body: bytes = STORED + b'"seq":12}', sid: bytes = b"1") -> bytes:
+    return b"MSG i.%d %b %d\r\n%b\r\n" % (number, sid, len(body), body)
+
+
+acks = st.sampled_from(
+    [
+        ack(),
+        ack(8, STORED + b' "seq":1}'),
+        *(
+            ack(9, STORED + tail)
+            for tail in (b'"seq":1,"duplicate":true}', b'"seq":}', b"}", b"", b'"seq":1} ')
+        ),
+        ack(9, STORED + b'"seq":12345678901234567890}'),
+        ack(9, STORED + b'  "seq":1}'),
+        ack(9, b'{"stream":"S2","seq":12}'),
+        ack(9, b'{"error":{"code":503}}'),
+        ack(10**17),
+        ack(10**18),
+        *(ack(sid=sid) for sid in (b"", b"x", b"12", b"1" * 19)),
+        ack().replace(b" 24\r", b" 023\r"),
+        ack().replace(b" 23\r", b" 22\r"),
+        b"HMSG i.7 1 16 16\r\nNATS/1.0 503\r\n\r\n\r\n",
+    ]
+)
+
+
+@given(
+    st.lists(acks | st.binary(max_size=3), max_size=8).map(b"".join), st.integers(0, 50), st.integers(0, 3)
+)
+def test_both_forms_take_the_same_acks(data: bytes, missing: int, start: int) -> None:
+    end = max(start, len(data) - missing)
+    data += b"x" * max(0, end - len(data))
+    compiled, plain = list[int](), list[int]()
+    stop = _blocks.take_acks(bytearray(data), start, end, LEAD, STORED, compiled)
+    assert stop == blocks.take_acks(bytearray(data), start, end, LEAD, STORED, plain)
+    assert compiled == plain
+
+
+@pytest.mark.parametrize("take", [_blocks.take_acks, blocks.take_acks])
+def test_an_ack_that_says_more_is_left(take: Any) -> None:
+    good = ack() + ack(8, STORED + b' "seq":1}')
+    for more in (
+        ack(9, STORED + b'"seq":1,"duplicate":true}'),
+        ack(9, b'{"error":{"code":503}}'),
+        ack()[:-1],
+    ):
+        numbers: list[int] = []
+        assert take(good + more, 0, len(good + more), LEAD, STORED, numbers) == len(good)
+        assert numbers == [7, 8]

@@ -100,6 +100,7 @@ RIGHT: dict[str, tuple[Any, ...]] = {
     "crc32c": (b"a",),
     "compress_s2": (b"aaaaaaaaaaaaaaaaaaaaaaaa", 1),
     "decompress_s2": (b"\x01\x00a", 10),
+    "take_acks": (b'MSG i.7 1 23\r\n{"stream":"S","seq":12}\r\n', 0, 39, b"MSG i.", b'{"stream":"S",', []),
     "take_deliveries": (
         *(b"MSG a 1 $JS.ACK.S.C.1.2.1.3.4 1\r\nx\r\n", 0, 36, b"1", 0, (0, 0, 0, 0)),
         tuple(bytearray(16) for _ in range(9)),
