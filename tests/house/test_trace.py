@@ -45,14 +45,29 @@ def test_a_picture_takes_the_place_of_the_one_before(traces: dict[str, trace.Tra
 
 @pytest.mark.skipif(not COMPILED, reason="the page shows the compiled form")
 def test_the_architecture_page_shows_the_paths_as_they_are(traces: dict[str, trace.Trace]) -> None:
-    """`python -m benchmarks.trace --write` draws it again."""
+    """`python -m benchmarks.trace --write` draws it again.
+
+    A busy machine makes the server take other paths, such as to a thread that writes: it has three tries.
+    """
+    different = _different(traces)
+    for _ in range(2):
+        if different:
+            different = _different(asyncio.run(trace.record()))
+    assert different == {}
+
+
+def _different(traces: dict[str, trace.Trace]) -> dict[str, set[str]]:
+    """Return, by path, the functions that only the page or only the trace has."""
     page = trace.PAGE.read_text(encoding="utf-8")
     pictures = page.partition("<!-- trace -->\n```text\n")[2].partition("\n```\n")[0]
+    found = {}
     for path in trace.SHOWN:
         picture = pictures.partition(f"{trace.TITLES[path]}: ")[2].partition("\n\n")[2].partition("\n\n")[0]
         shown = [line.split()[0] for line in picture.splitlines() if "‖" not in line]
         called = [call.function for call in traces[path].calls if call.loop]
-        assert _until_answered(shown) == _until_answered(called)
+        if only := _until_answered(shown) ^ _until_answered(called):
+            found[path] = only
+    return found
 
 
 def _until_answered(functions: list[str]) -> set[str]:
