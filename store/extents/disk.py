@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .file import ExtentFile
     from .keys import ExtentSealer, StoreKeys
 
-_DIRECT = ("read", "write", "overwrite", "sync")
+_DIRECT = ("read", "write", "write_each", "overwrite", "sync")
 _MOST_WARNINGS = 1000  # of which it is known that they were given
 _SCATTERED = 4096  # bytes of content in an extent, below which it is worth to write a file again
 
