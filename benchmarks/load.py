@@ -242,10 +242,12 @@ def answered(port: int, subject: str, body: dict[str, Any]) -> dict[str, Any]:
         time.sleep(0.2)
 
 
-def publish_acknowledged(wire: Wire, size: int, count: int, window: int) -> float:
+def publish_acknowledged(
+    wire: Wire, size: int, count: int, window: int, *, stream: str = "BENCH", subject: bytes = b"bench.js"
+) -> float:
     wire.send(b"SUB _A 1\r\n")
     wire.ping()
-    one = b"PUB bench.js _A %d\r\n%s\r\n" % (size, payload(size))
+    one = b"PUB %b _A %d\r\n%b\r\n" % (subject, size, payload(size))
     sent = min(window, count)
 
     def acknowledged(new: int, _: bytes) -> None:
@@ -259,7 +261,7 @@ def publish_acknowledged(wire: Wire, size: int, count: int, window: int) -> floa
     wire.send(one * sent)
     wire.count(b'"seq":', count, acknowledged)
     rate = count / (time.perf_counter() - began)
-    state = wire.request("$JS.API.STREAM.INFO.BENCH", {})["state"]
+    state = wire.request(f"$JS.API.STREAM.INFO.{stream}", {})["state"]
     if state["messages"] != count:
         raise RuntimeError(f"{count} acknowledged, {state['messages']} stored")
     return rate
