@@ -39,6 +39,13 @@ def delivery(number: int, body: bytes, header: bytes = b"") -> bytes:
     return frame
 
 
+def payloads_of(block: DeliveryBlock) -> list[bytes]:
+    texts = block.texts(PAYLOADS)
+    assert texts is not None
+    found: list[bytes] = texts.to_pylist()
+    return found
+
+
 def test_a_block_holds_all_deliveries_in_their_order(ends: Ends) -> None:
     """Small and large ones, with and without headers, some like frames, and other frames between."""
     connection, server = ends
@@ -69,7 +76,7 @@ def test_a_block_holds_all_deliveries_in_their_order(ends: Ends) -> None:
             blocks.append(DeliveryBlock(b"1", 300, max(SIZE, last.needed), number=last.number))
     thread.join()
     assert server.recv(1000) == b"PONG\r\n" * 5
-    payloads = [block.texts(PAYLOADS).to_pylist() for block in blocks]
+    payloads = [payloads_of(block) for block in blocks]
     assert list(chain.from_iterable(payloads)) == bodies
     assert others == [b"400", b"800", b"1200", b"1600", b"2000", b"last"]
     assert list(chain.from_iterable(block.sequences for block in blocks)) == list(range(11, 2011))
@@ -96,7 +103,7 @@ def test_what_another_method_receives_is_not_lost(ends: Ends) -> None:
     rest, others = DeliveryBlock(b"1", 9, SIZE, number=3), list[bytes]()
     while len(rest) < 2:
         others += connection.take_into(rest).payloads
-    assert rest.texts(PAYLOADS).to_pylist() == [b"4", b"5"]
+    assert payloads_of(rest) == [b"4", b"5"]
     assert others == [b"after"]
 
 
