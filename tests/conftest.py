@@ -77,6 +77,11 @@ def pytest_make_collect_report(
     return report
 
 
+@pytest.fixture
+def processor_time() -> None:
+    """Marks a test that measures processor time."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put what takes long first; run a test again that fails because of what we cannot change.
 
@@ -87,7 +92,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     missing = _missing_reference()
     for item in items:
-        unsure = {"needs_java", "callbacks"} & set(getattr(item, "fixturenames", ()))
+        unsure = {"needs_java", "callbacks", "processor_time"} & set(getattr(item, "fixturenames", ()))
         if unsure or ("reference" in item.name.partition("[")[2] and not missing):
             item.stash[TRIES] = 3
         if "spark" in getattr(item, "fixturenames", ()):

@@ -74,8 +74,9 @@ Subjects = dict[str, _Bucket]
 
 
 class Sublist:
-    """A set of subscriptions, found by subject. `len()` is how many there are.
+    """A set of subscriptions, found by subject.
 
+    count: how many there are, as `len()` says.
     literal: what subscribes to exactly one subject, by that subject; see `_in_tree`.
     ends: the last tokens of the others that are no wildcard, with the number of patterns that end so.
     leaving: the sinks whose subscriptions are no longer found, although some have yet to be removed. Each has
@@ -83,14 +84,14 @@ class Sublist:
     fallbacks: whether some subscriptions may be such as yield to a stream's (`FallbackSubscription`).
     """
 
-    __slots__ = ("_count", "_patterns", "_tree", "ends", "fallbacks", "leaving", "literal")
+    __slots__ = ("_patterns", "_tree", "count", "ends", "fallbacks", "leaving", "literal")
 
     def __init__(self) -> None:
         self.fallbacks = False
         self.literal: dict[str, _Bucket] = {}
         self._patterns: dict[str, _Bucket] = {}  # the buckets in the tree, by subject
         self._tree: SubjectTree[_Bucket] = SubjectTree()
-        self._count = 0
+        self.count = 0
         self.ends: Counter[bytes] = Counter()
         self.leaving: dict[MessageEndpoint, int] = {}
 
@@ -100,7 +101,7 @@ class Sublist:
         return self._tree.root
 
     def __len__(self) -> int:
-        return self._count
+        return self.count
 
     def __iter__(self) -> Iterator[Subscription]:
         for buckets in (self.literal, self._patterns):
@@ -129,7 +130,7 @@ class Sublist:
             else:
                 self.literal[subject] = bucket
         bucket.add(subscription)
-        self._count += 1
+        self.count += 1
 
     def remove(self, subscription: Subscription) -> bool:
         """Remove a subscription. Return False if it was not there."""
@@ -144,7 +145,7 @@ class Sublist:
                 self.ends[end] -= 1
                 if not self.ends[end]:
                     del self.ends[end]
-        self._count -= 1
+        self.count -= 1
         return True
 
     def weight(self, subject: str, queue: str) -> int:

@@ -280,7 +280,7 @@ def _totals(server: Monitored) -> dict[str, Any]:
     links = routes.pools.connections if routes is not None else []
     gateways = server.gateways
     beyond = [] if gateways is None else [*gateways.outbound.values(), *gateways.inbound.values()]
-    leafs = {id(leaf): leaf for account in accounts for leaf in account.leafs}.values()
+    leafs = server.leafs.connections.values() if server.leafs is not None else ()
     found: dict[str, Any] = {
         "connections": len(clients.connections),
         "total_connections": clients.statistics.total,
@@ -297,7 +297,7 @@ def _totals(server: Monitored) -> dict[str, Any]:
         "buffered": clients.buffer_budget.size,
         "max_buffered": clients.buffer_budget.limit,
         "memory_waits": clients.buffer_budget.waits,
-        "subscriptions": sum(len(account.sublist) for account in accounts),
+        "subscriptions": sum(account.sublist.count for account in accounts),
     }
 
 

@@ -78,7 +78,7 @@ class MQTTParser(ClientParser):
         if size > self._most(kind):
             return self._fail(PeerError("", reason=TOO_LARGE))
         if at + size > len(data):
-            self.buffer.keep(data[pos:], at + size - pos)
+            self.buffer.keep(data[pos:], at + size - pos - 1)
             return pos
         ops.append((kind, flags, data[at : at + size]))
         return at + size

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..accounts.account import Account
     from ..gateway import Gateways, OutboundGateway
     from ..monitor import Monitored
     from ..route import RouteConnection
@@ -19,13 +18,12 @@ def statsz(server: Monitored, others: int = 0) -> dict[str, Any]:
     from ..monitor.varz import varz  # where nobody listens to statistics there are none
 
     facts = varz(server)
-    accounts = server.registry.accounts.values()
     sent = {"msgs": facts["out_msgs"], "bytes": facts["out_bytes"]}
     received = {"msgs": facts["in_msgs"], "bytes": facts["in_bytes"]}
     found: dict[str, Any] = {key: facts[key] for key in ("start", "mem", "cores", "cpu")}
     found |= {key: facts[key] for key in ("connections", "total_connections")}
     found |= {
-        "active_accounts": sum(1 for account in accounts if _active(server, account)),
+        "active_accounts": _active_accounts(server),
         "subscriptions": facts["subscriptions"],
         "sent": sent,
         "sent_to_clients": {"msgs": facts["out_client_msgs"], "bytes": facts["out_client_bytes"]},
@@ -83,9 +81,12 @@ def _gateway(link: OutboundGateway, gateways: Gateways) -> dict[str, Any]:
     }
 
 
-def _active(server: Monitored, account: Account) -> bool:
+def _active_accounts(server: Monitored) -> int:
     # a stream alone makes an account active, as in nats-server
-    if account.connections or account.leafs:
-        return True
-    jetstream = server.jetstream.accounts.get(account.name) if server.jetstream is not None else None
-    return jetstream is not None and bool(jetstream.streams)
+    jetstream = server.jetstream.accounts if server.jetstream is not None else {}
+    storing = {name for name, account in jetstream.items() if account.streams}
+    return sum(
+        1
+        for account in server.registry.accounts.values()
+        if account.connections or account.leafs or account.name in storing
+    )

@@ -113,6 +113,7 @@ ELSEWHERE = {
     "kv watch",
     "nsc status",
     "object watch",
+    "pipeline lag",  # of a document, in tests/plugins/pipeline
     "schema request",
     "schema validate",
     "server mappings",

@@ -16,6 +16,7 @@ from pyjs.native import fields, ingest, publishes, records, replies, sequences
 from pyjs.store.sequences import Sequences
 
 _native = pytest.importorskip("pyjs.native._native", reason="there was no compiler")
+_blocks = pytest.importorskip("pyjs.native._blocks", reason="there was no compiler")
 
 
 @given(scans())
@@ -287,7 +288,8 @@ def test_answers_have_their_headers_where_the_queue_takes_them(function: Any) ->
 
 
 def test_every_compiled_function_has_a_plain_twin() -> None:
-    compiled = {name for name, found in vars(_native).items() if callable(found) and not name.startswith("_")}
+    both = {**vars(_native), **vars(_blocks)}
+    compiled = {name for name, found in both.items() if callable(found) and not name.startswith("_")}
     assert compiled == {name for name in native.__all__ if not name.isupper()}
 
 

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Stage]:
     """A stage whose words are recorded."""
-    with ForkedStage(Console(record=True, width=200, quiet=True), directory=tmp_path) as stage:
+    directory = tmp_path / "stage"  # of its own parent, where nothing else works
+    directory.mkdir()
+    with ForkedStage(Console(record=True, width=200, quiet=True), directory=directory) as stage:
         yield stage
 
 

@@ -98,6 +98,7 @@ def test_what_processes_use_is_counted() -> None:
         assert 0 <= usage.busy([os.getpid()], 0.01) < 3
 
 
+@pytest.mark.usefixtures("processor_time")  # of nine servers: a claim of the chapter
 def test_a_chapter_is_shown_and_nothing_is_left(tmp_path: Path) -> None:
     command = ("demo", "video", "--chapter", "2")
     done = Cli(tmp_path).process(*command, env={"TMPDIR": str(tmp_path)}, seconds=200)
