@@ -138,13 +138,12 @@ class Subscriptions(ConnectionPart["ClientPeer"]):
                 subscription.account.subscription_changed(subscription)
 
     def matching(self, subject: str) -> Subscription | None:
-        """Return a subscription that matches the literal `subject`, None if there is none."""
+        """Return a subscription without a queue that matches the literal `subject`, None if there is none."""
         account = self._connection.account
         if account is None:
             return None
-        plan = account.plan(subject.encode("utf-8", "surrogateescape"))
-        matched = [*plan.plain, *(member for group in plan.groups for member in group.members)]
-        return next((s for s in matched if s.sink is self._connection and s.sid in self._by_sid), None)
+        plain = account.plan(subject.encode("utf-8", "surrogateescape")).plain
+        return next((s for s in plain if s.sink is self._connection and s.sid in self._by_sid), None)
 
     def move(self) -> None:
         """Move all subscriptions to the connection's account, which has changed."""

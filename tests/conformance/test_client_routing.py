@@ -238,6 +238,17 @@ def test_no_responders_needs_a_subscription_for_the_reply(server: ServerProcess,
         assert wire.sync() == []
 
 
+def test_no_responders_is_not_told_to_a_queue_group(server: ServerProcess, unique: str) -> None:
+    with server.connect() as wire:
+        wire.sub(f"{unique}.r", "1", "workers")
+        wire.pub(f"{unique}.nobody", "x", f"{unique}.r")
+        assert wire.sync() == []
+        wire.sub(f"{unique}.*", "2")
+        wire.pub(f"{unique}.nobody.else", "x", f"{unique}.r")
+        (told,) = wire.sync()
+        assert isinstance(told, Msg) and told.sid == "2"
+
+
 def test_a_responder_answers_a_request(server: ServerProcess, unique: str) -> None:
     with server.connect() as asks, server.connect() as answers:
         answers.sub(unique)
