@@ -104,7 +104,12 @@ class Permissions:
         return None if allow is None else _patterns(allow), _patterns(self.publish_deny)
 
     def may_publish(self, subject: str) -> bool:
-        """Return whether the lists allow publishing to `subject`, apart from replies."""
+        """Return whether the lists allow publishing to `subject`, apart from replies.
+
+        A subject with an empty token matches no pattern.
+        """
+        if "" in subject.split("."):
+            return self.publish_allow is None
         if self.publish_allow is not None and not self._publish_allow.covering(subject):
             return False
         return not self._publish_deny.covering(subject)
