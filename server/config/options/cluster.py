@@ -113,7 +113,12 @@ class GatewayOptions:
         None, "port listen", "port", "Port or `host:port` for gateways; -1: any free port."
     )
     authorization: PeerAuthorization | None = option(
-        None, "authorization", "section", "The user of gateways.", section=PeerAuthorization
+        None,
+        "authorization",
+        "section",
+        "The user of gateways.",
+        reload=True,
+        section=PeerAuthorization,
     )
     tls: TLSOptions | None = option(
         None, "tls", "section", "TLS of gateways, always verified both ways.", reload=True, section=TLSOptions
