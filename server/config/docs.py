@@ -43,6 +43,7 @@ The configuration is in nats-server's language:
 - `$NAME` is the value of a key that was set before, or of an environment variable.
 - Durations are written as `"1h2m3.5s"`, and sizes with `k m g t` (powers of 1000) or `kb kib mb mib …`
   (powers of 1024). An unquoted `1m` is the number 1000000: write `"1m"` or `60s` for a minute.
+- 0 for a time or size that cannot be 0 (`ping_interval`, `tls.timeout`, `max_payload`) is the default.
 
 `pyjs-server -t -c file` checks a file, and names the file, line and column of each mistake.
 

@@ -18,6 +18,17 @@ ping_interval: "200ms"
 ping_max: 1
 """
 FEW = "listen: 127.0.0.1:<client>\nmax_connections: 2\n"
+ZEROS = """
+listen: 127.0.0.1:<client>
+max_payload: 0
+max_control_line: 0
+max_pending: 0
+ping_interval: "0s"
+ping_max: 0
+write_deadline: "0s"
+authorization { user: a, password: b, timeout: 0 }
+leafnodes { listen: "127.0.0.1:-1", reconnect: "0s" }
+"""
 OWN = """
 listen: 127.0.0.1:<client>
 accounts { A { users: [{user: a, password: b}], limits { max_payload: 500 } } }
@@ -32,6 +43,17 @@ def server(serve: Callable[[str], ServerProcess]) -> ServerProcess:
 def test_info_shows_the_payload_limit(server: ServerProcess) -> None:
     with server.raw() as wire:
         assert wire.info["max_payload"] == 1024
+
+
+def test_limits_and_times_of_zero_are_the_defaults(
+    serve: Callable[[str], ServerProcess], unique: str
+) -> None:
+    with serve(ZEROS).connect(user="a", **{"pass": "b"}) as wire:
+        assert wire.infos[0]["max_payload"] == 1048576
+        wire.sub(unique)
+        wire.pub(unique, "x" * 5000)
+        assert len(wire.msg().body) == 5000
+        assert wire.sync() == []
 
 
 def test_info_after_login_shows_the_payload_limit_of_the_account(

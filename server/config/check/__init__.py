@@ -7,9 +7,18 @@ from __future__ import annotations
 
 from ..options import Options
 from ..read.context import ReadContext
-from . import accounts, listeners, operator, peers, server, tls, users
+from . import accounts, listeners, operator, peers, server, tls, unset, users
 
-CHECKS = (server.check, operator.check, users.check, accounts.check, peers.check, listeners.check, tls.check)
+CHECKS = (
+    unset.check,
+    server.check,
+    operator.check,
+    users.check,
+    accounts.check,
+    peers.check,
+    listeners.check,
+    tls.check,
+)
 
 
 def check(options: Options, context: ReadContext) -> None:

@@ -43,8 +43,8 @@ def _sizes(options: Options, context: ReadContext) -> None:
             f"max_payload ({options.max_payload}) cannot be higher than max_pending ({options.max_pending})",
         )
     for name in ("max_payload", "max_control_line", "max_pending"):
-        if getattr(options, name) <= 0:
-            context.error(where.get(name), f"{name} must be positive")
+        if getattr(options, name) < 0:
+            context.error(where.get(name), f"{name} must be positive, or 0 for the default")
     if options.max_payload > _LARGE_PAYLOAD:
         # A notice at start, not a warning: `-t` passes with it, as in nats-server.
         options.notices.append(
