@@ -188,6 +188,8 @@ class Monitor:
         return keep
 
     def _write(self, writer: asyncio.StreamWriter, answer: HttpResponse, *, keep: bool, body: bool) -> None:
+        if writer.is_closing():
+            return  # the client has gone meanwhile
         lines = [f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}"]
         if answer.kind == _JSON:
             lines.append("Access-Control-Allow-Origin: *")

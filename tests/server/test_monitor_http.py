@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 from typing import Any
 
 import pytest
@@ -158,6 +160,41 @@ def test_answers_that_nobody_reads_are_bounded_and_dropped(monkeypatch: pytest.M
 def _monitor(server: Server) -> Monitor:
     assert server.monitor is not None
     return server.monitor
+
+
+def test_a_client_that_goes_before_its_answer_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    uvloop = pytest.importorskip("uvloop")
+    failures: list[Any] = []
+
+    async def run() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: failures.append(context))
+        async with Server(http_port=0) as server:
+            monitor = server.monitor
+            assert isinstance(monitor, Monitor)
+            connected, make = monitor._serve, monitor.answer
+            writers: list[asyncio.StreamWriter] = []
+            asked = asyncio.Event()
+
+            async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+                writers.append(writer)
+                return await connected(reader, writer)
+
+            async def answer(target: str) -> HttpResponse:
+                asked.set()
+                await until(lambda: writers[0].is_closing())
+                return await make(target)
+
+            monkeypatch.setattr(monitor, "_serve", serve)
+            monkeypatch.setattr(monitor, "answer", answer)
+            with socket.create_connection(("127.0.0.1", monitor.port)) as client:
+                client.sendall(b"GET /varz HTTP/1.1\r\n\r\n")
+                await asked.wait()
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # resets
+            await until(lambda: not monitor._tasks)
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(asyncio.wait_for(run(), 10))
+    assert failures == []
 
 
 def test_a_request_is_read_from_a_query_or_from_json() -> None:
