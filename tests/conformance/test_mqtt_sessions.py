@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import struct
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -118,6 +119,17 @@ def test_a_client_that_comes_back_gets_again_what_it_has_not_answered(
         assert pubrel in found
         client.unread.extend(found - {pubrel})
         assert client.message() == second._replace(dup=True)
+
+
+def test_many_large_packets_at_once(port: int, unique: str) -> None:
+    """Reads cut them anywhere, and each read that completes one brings more."""
+    payloads = [bytes((number,)) * (9000 + number) for number in range(60)]
+    with MQTTClient.joined(port) as hears, MQTTClient.joined(port) as sends:
+        hears.subscribe((unique, 0))
+        sends.send(*[publish(unique, payload, 1, number + 1) for number, payload in enumerate(payloads)])
+        answered = [sends.read() for _ in payloads]
+        assert sorted(one.body for one in answered) == [struct.pack("!H", n + 1) for n in range(60)]
+        assert [hears.message().payload for _ in payloads] == payloads
 
 
 def test_a_pubrel_is_sent_again_until_there_is_an_answer(port: int, unique: str) -> None:
