@@ -55,10 +55,10 @@ def _no_constant(name: str) -> NoReturn:
 _DECODE = json.JSONDecoder(parse_constant=_no_constant).decode
 
 
-def decode(data: bytes) -> Any:
-    """Read a JSON value. Raises JsonError, and nothing else, whatever the bytes are."""
-    if len(data) > MAX_BYTES:
-        raise JsonError(f"exceeded max size of {MAX_BYTES} bytes")
+def decode(data: bytes, most: int = MAX_BYTES) -> Any:
+    """Read a JSON value of at most so many bytes. Raises JsonError, and nothing else, whatever they are."""
+    if len(data) > most:
+        raise JsonError(f"exceeded max size of {most} bytes")
     if data.count(b",") + data.count(b"[") + data.count(b"{") > MAX_VALUES:
         if _depth(data[:MAX_VALUES].decode("latin-1")) > MAX_DEPTH:  # brackets are ASCII
             raise JsonError("exceeded max depth")

@@ -145,7 +145,7 @@ class Requests:
 def _read(message: Message) -> dict[str, Any] | JetStreamAnswerError:
     """Return the document of an answer, or the error that it holds."""
     try:
-        document = gojson.decode(message.body)
+        document = gojson.decode(message.body, len(message.body))  # it may hold a message, in base64
         if "error" not in document:
             found: dict[str, Any] = document
             return found

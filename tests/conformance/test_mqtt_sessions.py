@@ -132,6 +132,14 @@ def test_many_large_packets_at_once(port: int, unique: str) -> None:
         assert [hears.message().payload for _ in payloads] == payloads
 
 
+def test_a_message_of_qos_2_may_be_as_large_as_any(port: int, unique: str) -> None:
+    payload = b"x" * 1_000_000
+    with MQTTClient.joined(port) as client:
+        client.publish(unique, payload, 2, flags=1)
+        client.subscribe((unique, 2))
+        assert client.message().payload == payload
+
+
 def test_a_pubrel_is_sent_again_until_there_is_an_answer(port: int, unique: str) -> None:
     with MQTTClient.joined(port) as client, MQTTClient.joined(port) as sender:
         assert client.subscribe((unique, 2)) == [2]
