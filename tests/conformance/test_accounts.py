@@ -235,6 +235,17 @@ def test_a_streaming_service_answers_many_times(login: Login, asked: str, served
         assert [body for _, body in heard(importer)] == [b"0", b"1", b"2"]
 
 
+def test_unsub_limits_what_comes_from_another_account(login: Login, implementation: str) -> None:
+    with login("EX") as exporter, login("IM") as importer:
+        importer.sub("from.ex.>")
+        importer.send("UNSUB 1 2\r\n")
+        importer.sync()
+        for number in range(5):
+            exporter.pub(f"pub.pre.{number}", str(number))
+        exporter.sync()
+        assert len(importer.sync()) == (2 if implementation == "pyjs" else 5)
+
+
 def test_a_service_nobody_serves_has_no_responders(login: Login) -> None:
     with login("IM") as importer:
         assert importer.request("svc.one", "q").status == "503"
