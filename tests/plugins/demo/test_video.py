@@ -102,11 +102,8 @@ def test_what_processes_use_is_counted() -> None:
 def test_a_chapter_is_shown_and_nothing_is_left(tmp_path: Path) -> None:
     command = ("demo", "video", "--chapter", "2")
     done = Cli(tmp_path).process(*command, env={"TMPDIR": str(tmp_path)}, seconds=200)
-    # A guest's processor time is what its host makes of it: beside other guests the claim of 10 % fails.
-    idle = re.search(r"(.) Idle, .* \((\d+)\.\d% of one core\)", done.out)
-    assert idle is not None and int(idle[2]) <= 40, done.out
-    assert done.code == (idle[1] != "✓"), done.out + done.err
-    assert [line for line in done.out.splitlines() if line.startswith("✗") and "Idle" not in line] == []
+    assert done.code == 0, done.out + done.err
+    assert re.search(r"(\d+) of \1 claims held", done.out), done.out
     assert "│ 9 Servers │" in done.out
     assert "pyjs nsc add operator" not in done.out
     assert at_work_in(tmp_path) == []
